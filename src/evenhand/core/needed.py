@@ -112,7 +112,7 @@ class _Place:
 
     def z(self, record: Value | Gap, stderr: float, check: ClaimCheck, family: int) -> float:
         """Return the quantile of the limits that decide, widened for a family of verdicts."""
-        from scipy.special import ndtr
+        from scipy.special import ndtr, ndtri
 
         if not self.is_beyond and check.claim.one_sided:
             return normal_quantile(1.0 - 2.0 * check.alpha)
@@ -120,7 +120,7 @@ class _Place:
         if self.is_beyond:
             low, high = sized(record, *limits_to_judge(record))[1:]
             z = max(z, (self._arm(low if self.limit < self.value else high) or 0.0) / stderr)
-        return normal_quantile(1.0 - 2.0 * float(ndtr(-z)) / family)
+        return float(-ndtri(ndtr(-z) / family))
 
     @property
     def _is_near_equality(self) -> bool:

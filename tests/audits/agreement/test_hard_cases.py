@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +15,10 @@ from evenhand.audits.agreement.estimate import LEAST_PEOPLE
 from evenhand.audits.agreement.result import AgreementGap
 from evenhand.core.findings import Finding
 from evenhand.errors import ConfigError, DataError
-from evenhand.stats.intervals import bonferroni, clopper_pearson, mover_difference
+from evenhand.stats.intervals import bonferroni, clopper_pearson
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.types import Interval
+from evenhand.stats.two_rates import compare_rates
+from evenhand.stats.types import IntArray, Interval
 from evenhand.stats.worst_pair import widest_difference
 
 QUICK: dict[str, Any] = {"resamples": 200}
@@ -84,11 +86,56 @@ def test_the_worst_pair_is_tested_and_not_only_the_gaps_to_the_reference_group()
     assert len(others) == 2
 
 
+def given(kind: str, people: int, categories: int, raters: int, rng: np.random.Generator) -> IntArray:
+    """Return (raters, people) ratings of a group: of one mind, of one category, of opposite minds, or mixed."""
+    truth = rng.integers(0, categories, people)
+    if kind == "unanimous":
+        return np.tile(truth, (raters, 1))
+    if kind == "constant":
+        return np.zeros((raters, people), dtype=np.int64)
+    if kind == "opposite":
+        return np.stack([truth, *[categories - 1 - truth] * (raters - 1)])
+    return np.where(rng.random((raters, people)) < 0.6, truth, rng.integers(0, categories, (raters, people)))
+
+
+@pytest.mark.parametrize(
+    ("categories", "raters", "weighted", "confidence"),
+    [(2, 2, True, 0.95), (2, 2, False, 0.9999), (3, 2, True, 0.9999), (2, 3, False, 0.95)],
+)
+@pytest.mark.parametrize("kinds", [("mixed", "mixed"), ("unanimous", "opposite"), ("constant", "mixed")])
+@pytest.mark.parametrize("sizes", [(60, 40), (200, 1), (30, 2, 12), (25,) * 6])
+def test_every_number_is_finite_in_json(
+    sizes: tuple[int, ...], kinds: tuple[str, str], categories: int, raters: int, weighted: bool, confidence: float
+) -> None:
+    rng = np.random.default_rng(1)
+    parts = [given((*kinds, *["mixed"] * len(sizes))[at], n, categories, raters, rng) for at, n in enumerate(sizes)]
+    columns = {f"r{rater}": [f"c{code}" for code in codes] for rater, codes in enumerate(np.concatenate(parts, axis=1))}
+    data = {**columns, "g": np.repeat([f"g{at}" for at in range(len(sizes))], sizes)}
+    data |= {"w": rng.integers(1, 5, sum(sizes))} if weighted else {}
+    found = eh.agreement(
+        eh.Table(data, groups="g", weight="w" if weighted else None),
+        raters=list(columns),
+        categories=[f"c{code}" for code in range(categories)],
+        min_count=1,
+        confidence=confidence,
+        resamples=100,
+        thresholds=[{"metric": "ac1", "max": 0.1}],
+    )
+    json.dumps(found.to_dict(), allow_nan=False)
+    for gap in found.gaps:
+        ends = [end for end in (gap.low, gap.high, gap.joint_low, gap.joint_high) if end is not None]
+        assert gap.p_value is None or ends, gap
+        assert all(abs(end) <= 2.0 for end in ends), gap
+        if gap.against == "reference" and gap.p_value is not None and gap.low is not None and gap.high is not None:
+            assert (gap.p_value < 1.0 - confidence) == (gap.low > 0 or gap.high < 0), gap
+
+
 def test_the_interval_of_the_worst_pair_holds_for_all_pairs() -> None:
     gap = gap_of(audit(rated(**LADDER)), "agreement", "worst_pair")
     shares = {"a": (0.9, 100), "middle": (0.8, 200), "z": (50 / 120, 120)}
-    limits = {name: clopper_pearson(*one, bonferroni(0.95, 3)) for name, one in shares.items()}
-    pairs = [mover_difference(shares[a][0], limits[a], shares[b][0], limits[b]) for a, b in combinations(shares, 2)]
+    counts = {name: (round(share * n), n) for name, (share, n) in shares.items()}
+    compared = [compare_rates(*counts[a], *counts[b]) for a, b in combinations(shares, 2)]
+    pairs = [Interval(*np.array(one.limits(bonferroni(0.95, 3)))) for one in compared]
     together = Interval(*(np.array(ends) for ends in zip(*pairs, strict=True)))
     assert (gap.low, gap.high) == pytest.approx(widest_difference(together), abs=1e-9)
     assert (gap.joint_low, gap.joint_high) == (gap.low, gap.high)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import floor, inf, nan
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from evenhand.audits.agreement.gather import RatedPeople
 from evenhand.audits.agreement.messages import say
 from evenhand.audits.agreement.metrics import AgreementMetric, Ratings, Share, values_of, why_undefined
+from evenhand.audits.agreement.people import PeopleValues, agreeing_pairs, people_values
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
@@ -28,7 +29,6 @@ from evenhand.stats.agreement import (
     icc_interval,
     p_of_equality,
     pooled_spread,
-    share_difference,
     shared_shape_stderr,
     unseen_tail,
 )
@@ -46,7 +46,9 @@ _LEVELS = 4
 MOST_ACCELERATED = 1_000
 """The most rating patterns for BCa; beyond, the interval is a percentile one: the skewness costs their square."""
 
-EXACT, BOOTSTRAP = "exact", "bootstrap"
+EXACT, BOOTSTRAP, PERMUTATION = "exact", "bootstrap", "permutation"
+
+_FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
 
 LEAST_PEOPLE = 5
 """The number of people with disagreement, and with an uncommon rating, below which a coefficient is not tested."""
@@ -127,14 +129,10 @@ def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Var
             average=average,
             largest=float(squares.max()),
         )
-    rated = (~np.isnan(ratings_array)).sum(axis=0)
-    agreeing, common, agreed = np.zeros(len(weight)), [], []
-    for category in range(ratings.categories):
-        chosen = (ratings_array == category).sum(axis=0)
-        pairs = chosen * (chosen - 1) / (rated * (rated - 1))
-        agreeing += pairs
-        common.append(float((weight * chosen / rated).sum() / weight.sum()))
-        agreed.append(float((weight * pairs).sum() / weight.sum()))
+    rated, pairs = (~np.isnan(ratings_array)).sum(axis=0), agreeing_pairs(ratings)
+    chosen = ((ratings_array == category).sum(axis=0) for category in range(ratings.categories))
+    common = [float((weight * number / rated).sum() / weight.sum()) for number in chosen]
+    agreed, agreeing = (pairs @ weight / weight.sum()).tolist(), pairs.sum(axis=0)
     share = float((weight * agreeing).sum() / weight.sum())
     variance = float((weight * each * (agreeing - share) ** 2).sum() / weight.sum() ** 2)
     trials = float(effective_trials(share, variance, people))
@@ -350,7 +348,7 @@ def gap_estimates(
 ) -> list[Estimate[AgreementGap]]:
     """Return each group's gaps to the reference group, and for each metric that of the two groups farthest apart."""
     makers = [
-        _GapMaker(grouping, drawn, position, metric)
+        _GapMaker(grouping, drawn, position, metric, 1.0 - spec.confidence)
         for position, metric in enumerate(metrics.values())
         if metric.compared
     ]
@@ -360,14 +358,26 @@ def gap_estimates(
     return [estimate for same_place in zip(*by_metric, strict=True) for estimate in same_place]
 
 
+_Test: TypeAlias = tuple[Callable[[float], Interval], FloatArray, FloatArray]
+"""The limits of pairs of groups at a confidence, their p-values, and their standard errors."""
+
+
 @dataclass(frozen=True)
 class _GapMaker:
-    """Computes the gaps of one metric between groups of one grouping; `position` is the metric's in the draws."""
+    """Computes the gaps of one metric between groups of one grouping.
+
+    Parameters
+    ----------
+    grouping, drawn : the groups, and their resamples.
+    position, metric : the metric, and its position in the draws.
+    alpha : the level of a single test.
+    """
 
     grouping: ComparedGroups
     drawn: Sequence[GroupDraws]
     position: int
     metric: AgreementMetric
+    alpha: float
 
     def records(self) -> Callable[[float], tuple[AgreementGap, ...]]:
         """Return the gaps at any confidence: those to the reference group, then that of the groups farthest apart."""
@@ -384,43 +394,63 @@ class _GapMaker:
     def compare(self, first: IntArray, second: IntArray) -> Callable[[float], _Pairs]:
         """Return the differences of pairs of groups at any confidence, with limits for each and for all together."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
+        scores = self.drawn[0].variation.scores
+        limits, p, stderr = (self._scores if scores else self._categories)(first, second)
+        difference = value[first] - value[second]
+
+        def at(confidence: float) -> _Pairs:
+            own, joint = (limits(level) for level in (confidence, bonferroni(confidence, len(first))))
+            return _Pairs(first=first, second=second, value=difference, stderr=stderr, limits=own, joint=joint, p=p)
+
+        return at
+
+    def _categories(self, first: IntArray, second: IntArray) -> _Test:
+        """Compare the people of every two groups: by the exact test of two rates, or by exchanging them."""
+        tested = [self.metric.share is not None or group.variation.too_little(None) is None for group in self.drawn]
+        level = self.alpha / max(1, len(first)) / _FINDINGS
+        gaps = [
+            self.values[a].compare(self.values[b], level) if tested[a] and tested[b] else None
+            for a, b in zip(first.tolist(), second.tolist(), strict=True)
+        ]
+
+        most = max(values.width for values in self.values)
+
+        def limits(confidence: float) -> Interval:  # infinite if too few exchanges support so high a confidence
+            ends = [(nan, nan) if gap is None else gap.limits(confidence) for gap in gaps]
+            return Interval(*np.clip(np.array(ends, dtype=np.float64).reshape(-1, 2).T, -most, most))
+
+        p, stderr = (
+            np.array([nan if gap is None else getattr(gap, name) for gap in gaps]) for name in ("p_value", "stderr")
+        )
+        return limits, p, stderr
+
+    @cached_property
+    def values(self) -> tuple[PeopleValues, ...]:
+        """The values of the people of each group, whose mean is the metric."""
+        return tuple(people_values(self.metric, group.ratings, group.weight, group.count) for group in self.drawn)
+
+    def _scores(self, first: IntArray, second: IntArray) -> _Test:
+        """Compare scores by their resamples, with what small groups may have missed of heavy-tailed errors."""
+        value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         stderr = np.array([group.stderr[self.position] for group in self.drawn])
         trials = np.array([group.variation.trials for group in self.drawn])
-        if self.metric.share is not None:
-            rate = np.array([group.variation.agreement for group in self.drawn])
-            slope, _ = self.metric.share(self.drawn[0].ratings.categories)
+        usable = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
+        spread = shared_shape_stderr(
+            (value[first], usable[first], trials[first]), (value[second], usable[second], trials[second])
+        )
 
-            def limits(tail: FloatArray) -> Interval:
-                of_shares = share_difference(rate[first], trials[first], rate[second], trials[second], tail)
-                return Interval(slope * of_shares.low, slope * of_shares.high)
-        else:
-            usable_stderr = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
-            spread: Sequence[FloatArray] = (usable_stderr[first], usable_stderr[second])
-            scores = self.drawn[0].variation.scores
-            if scores:
-                spread = shared_shape_stderr(
-                    (value[first], spread[0], trials[first]),
-                    (value[second], spread[1], trials[second]),
-                )
-
-            def limits(tail: FloatArray) -> Interval:
-                a, b = (
-                    (value[positions], se, trials[positions] - 1)
-                    for positions, se in zip((first, second), spread, strict=True)
-                )
-                sides = ((first, second), (second, first)) if scores else ()
-                return coefficient_difference(a, b, tail, [self._unsampled_excess(*side, tail) for side in sides])
+        def limits(tail: FloatArray) -> Interval:
+            a, b = (
+                (value[positions], se, trials[positions] - 1)
+                for positions, se in zip((first, second), spread, strict=True)
+            )
+            unseen = [self._unsampled_excess(*side, tail) for side in ((first, second), (second, first))]
+            return coefficient_difference(a, b, tail, unseen)
 
         with np.errstate(invalid="ignore"):
             p = p_of_equality(limits, first.shape)
-            difference, its_stderr = value[first] - value[second], np.hypot(stderr[first], stderr[second])
-
-        def at(confidence: float) -> _Pairs:
-            both = (confidence, bonferroni(confidence, len(first)))
-            own, joint = (limits(np.full(first.shape, tail_share(level))) for level in both)
-            return _Pairs(first=first, second=second, value=difference, stderr=its_stderr, limits=own, joint=joint, p=p)
-
-        return at
+        at = lambda confidence: limits(np.full(first.shape, tail_share(confidence)))  # noqa: E731
+        return at, p, np.hypot(stderr[first], stderr[second])
 
     def _unsampled_excess(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
         """Return how much lower groups' values may be because of large errors that were not sampled."""
@@ -483,7 +513,9 @@ class _GapMaker:
         return self._gap(against="worst_pair", n=sum(self.grouping.sizes), value=None, status=status)
 
     def _gap(self, **columns: Any) -> AgreementGap:
-        method = BOOTSTRAP if self.metric.share is None else EXACT
+        scores = bool(self.drawn) and self.drawn[0].variation.scores
+        rates = not scores and all(values.are_rates for values in self.values)
+        method = BOOTSTRAP if scores else EXACT if rates else PERMUTATION
         coordinates: dict[str, Any] = {"grouping": self.grouping.name, "metric": self.metric.name, "method": method}
         return AgreementGap(kind="difference", **coordinates, **columns)
 

@@ -32,7 +32,6 @@ from evenhand.stats.agreement.differences import (
     ac1_limits,
     coefficient_difference,
     p_of_equality,
-    share_difference,
     shared_shape_stderr,
     unseen_tail,
 )
@@ -91,7 +90,6 @@ __all__ = [
     "pooled_spread",
     "prevalence_index",
     "score_moments",
-    "share_difference",
     "shared_shape_stderr",
     "unseen_tail",
     "weighted_kappa",

@@ -14,38 +14,6 @@ _SMALLEST_P = 1e-15
 _HALVINGS = 40
 
 
-def share_difference(a: ArrayLike, trials_a: ArrayLike, b: ArrayLike, trials_b: ArrayLike, tail: ArrayLike) -> Interval:
-    """Return limits of the difference a - b of two observed shares: MOVER of their exact limits.
-
-    With Clopper and Pearson's limits l and u of each share, [d - sqrt((a - l_a)² + (u_b - b)²), d + sqrt((u_a - a)² +
-    (b - l_b)²)]. Newcombe takes Wilson's limits instead, which are too short far out in the tails when a small group is
-    compared with a large one; these are not (`benchmarks/coverage/agreement_coverage.py`). A share of 0 or 1 has limits
-    like any other.
-
-    Parameters
-    ----------
-    a, b
-        Observed shares.
-    trials_a, trials_b
-        Their numbers of people; may be fractional (an effective sample size).
-    tail
-        The share beyond either limit, 0.025 for 95 % confidence; one for all, or one for each.
-
-    References
-    ----------
-    C. J. Clopper and E. S. Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the
-    binomial, Biometrika 26. G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures,
-    Statistics in Medicine 27. R. G. Newcombe (1998), Interval estimation for the difference between independent
-    proportions, Statistics in Medicine 17.
-
-    Examples
-    --------
-    >>> [round(float(limit), 3) for limit in share_difference(0.8, 50, 1.0, 50, 0.025)]
-    [-0.337, -0.078]
-    """
-    return mover_difference(a, _exact(a, trials_a, tail), b, _exact(b, trials_b, tail))
-
-
 def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, tail: float) -> Interval:
     """Return limits of Gwet's AC1 = 1 - D / (1 - chance) of one group, D = 1 - agreement.
 
@@ -204,9 +172,9 @@ def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ..
     Examples
     --------
     >>> def limits(tail):
-    ...     return share_difference([0.7, 0.7], 60, [0.9, 0.7], 60, tail)
+    ...     return coefficient_difference(([0.9, 0.7], 0.05, 59), ([0.7, 0.7], 0.05, 59), tail)
     >>> p_of_equality(limits, (2,)).round(3)
-    array([0.009, 1.   ])
+    array([0.044, 1.   ])
     """
     low, high = np.full(shape, np.log(_SMALLEST_P / 2)), np.full(shape, np.log(0.5))
     with np.errstate(all="ignore"):

@@ -138,12 +138,13 @@ def compare_people(
     in_first: BoolArray,
     *,
     bounds: tuple[float, float] | None = None,
+    weights: FloatArray | None = None,
     level: float = 0.05,
 ) -> PeopleGap:
     """Compare the values of the people of two groups: mean over folds of the mean of each.
 
     People are assigned to the groups at random within their fold, and the studentised difference is compared with that
-    (`compare_means`). Values that are only the ends of `bounds`, without folds, are rates (`compare_rates`).
+    (`compare_means`). Values that are only the ends of `bounds`, without folds or weights, are rates (`compare_rates`).
 
     Parameters
     ----------
@@ -151,6 +152,8 @@ def compare_people(
         (people,) the values, the folds from 0, and whether a person is in the first group.
     bounds
         The least and the largest possible value; those observed if None.
+    weights
+        (people,) the weight of each person.
     level
         The smallest level at which the p-value may decide.
 
@@ -161,10 +164,12 @@ def compare_people(
     >>> round(found.value, 3), found.p_value < 0.01, found.rests_on
     (0.08, True, 'bounds')
     """
-    if bounds is not None and not fold.any() and np.isin(values, bounds).all():
+    if bounds is not None and weights is None and not fold.any() and np.isin(values, bounds).all():
         return _of_rates(values == bounds[1], in_first, bounds[1] - bounds[0])
     shares = np.ones(int(fold.max()) + 1)
-    found = compare_means(values, in_first, ~in_first, strata=fold, shares=shares, bounds=bounds, level=level)
+    found = compare_means(
+        values, in_first, ~in_first, weights=weights, strata=fold, shares=shares, bounds=bounds, level=level
+    )
     return _of_means(found)
 
 

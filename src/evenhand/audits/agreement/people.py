@@ -1,0 +1,116 @@
+"""Agreement of categories as a mean over people: the value of each person, and the comparison of two groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.audits.agreement.metrics import AgreementMetric, Ratings
+from evenhand.stats.reliability import PeopleGap, compare_people
+from evenhand.stats.types import FloatArray, IntArray
+
+_STEP = 1e-5
+_DIGITS = 8
+_MOST_NUMBERS = 4_000_000  # in one evaluation
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PeopleValues:
+    """The value of a person with each pattern of ratings, whose weighted mean is a metric.
+
+    Parameters
+    ----------
+    values : (patterns,) the values.
+    count : (patterns,) the number of people.
+    weight : (patterns,) the weight of each of them.
+    bounds : the least and the largest possible value; None if unknown.
+    """
+
+    values: FloatArray
+    count: IntArray
+    weight: FloatArray
+    bounds: tuple[float, float] | None
+
+    @property
+    def are_rates(self) -> bool:
+        """Whether people either agree or do not, all with one weight."""
+        return self.bounds is not None and bool(np.isin(self.values, self.bounds).all() and np.ptp(self.weight) == 0)
+
+    @property
+    def width(self) -> float:
+        """The largest possible difference of two groups; coefficients lie between -1 and 1."""
+        return 2.0 if self.bounds is None else self.bounds[1] - self.bounds[0]
+
+    def compare(self, other: PeopleValues, level: float) -> PeopleGap | None:
+        """Return the difference of this group and another, with its test; None where a value is undefined.
+
+        Parameters
+        ----------
+        other : the other group.
+        level : the smallest level at which the p-value may decide.
+        """
+        values, weight = (
+            np.concatenate([np.repeat(x, self.count), np.repeat(y, other.count)])
+            for x, y in ((self.values, other.values), (self.weight, other.weight))
+        )
+        if not np.isfinite(values).all():
+            return None
+        equal = bool((weight == weight[0]).all())
+        return compare_people(
+            values,
+            np.zeros(len(values), dtype=np.int64),
+            np.arange(len(values)) < self.count.sum(),
+            bounds=self.bounds,
+            weights=None if equal else weight,
+            level=level,
+        )
+
+
+def people_values(metric: AgreementMetric, ratings: Ratings, weight: FloatArray, count: IntArray) -> PeopleValues:
+    """Return the value of a person with each pattern.
+
+    A share of agreeing pairs of ratings, or a linear function of it, is a mean over people. Any other metric f is a
+    ratio of means: a person's value is f + W df/dw, W the sum of the weights w (the infinitesimal jackknife). It is
+    homogeneous of degree 0 in the weights, so that the weighted mean of the values is f.
+
+    Parameters
+    ----------
+    metric : the metric.
+    ratings : the patterns.
+    weight, count : (patterns,) the summed weight, and the number of people, of each.
+
+    References
+    ----------
+    L. A. Jaeckel (1972), The infinitesimal jackknife, Bell Laboratories memorandum MM 72-1215-11.
+    """
+    each = weight / count
+    if metric.share is not None:
+        slope, intercept = metric.share(ratings.categories)
+        shares = intercept + slope * agreeing_pairs(ratings).sum(axis=0)
+        return PeopleValues(values=shares, count=count, weight=each, bounds=(intercept, intercept + slope))
+    value = float(metric.evaluate(ratings, weight))
+    influence = np.concatenate([_slopes(metric, ratings, weight, part) for part in _parts(len(weight))])
+    influence -= float((weight * influence).sum() / weight.sum())
+    values = np.round(value + influence, _DIGITS)
+    return PeopleValues(values=values, count=count, weight=each, bounds=None)
+
+
+def agreeing_pairs(ratings: Ratings) -> FloatArray:
+    """Return (categories, patterns) the share of the pairs of ratings of a person that agree on a category."""
+    given = np.stack(ratings.raters)
+    rated = (~np.isnan(given)).sum(axis=0)
+    chosen = np.stack([(given == category).sum(axis=0) for category in range(ratings.categories)])
+    return np.asarray(chosen * (chosen - 1) / (rated * (rated - 1)))
+
+
+def _parts(patterns: int) -> list[IntArray]:
+    return np.array_split(np.arange(patterns), -(-(patterns**2) // _MOST_NUMBERS))
+
+
+def _slopes(metric: AgreementMetric, ratings: Ratings, weight: FloatArray, part: IntArray) -> FloatArray:
+    """Return W df/dw for some patterns, by differences on both sides."""
+    step = _STEP * weight[part] * np.eye(len(weight))[part].T
+    up, down = (metric.evaluate(ratings, weight + sign * step.T) for sign in (1.0, -1.0))
+    with np.errstate(all="ignore"):
+        return np.asarray((up - down) / (2.0 * _STEP * weight[part]) * weight.sum())
