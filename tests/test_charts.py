@@ -115,6 +115,24 @@ def test_an_axis_that_does_not_start_at_0_is_marked() -> None:
     assert "axis from" not in texts(zero=1.0), "a ratio beside the line of no difference"
 
 
+def test_a_curve_whose_axis_starts_above_0_is_marked_too() -> None:
+    rows = [{"x": x, "y": 0.86 + x / 100, "series": "m"} for x in range(3)]
+    panel = curve(rows, title="Accuracy", x="x", y="Share", intervals="none", percent_y=True)
+    assert panel.above == "Share, axis from 86%"
+    assert "Share, axis from 86%" in to_svg(panel, "t", "d", name="a")
+    assert curve(rows, title="Accuracy", x="x", y="Share", domain=(0.0, 1.0)).above == "Share"
+
+
+def test_the_line_of_equality_has_45_degrees_at_any_width() -> None:
+    for width in (0, 330, 960):
+        panel = curve(REGIONS, title="Both", x="F", y="M", points=True, domain=(0, 1), diagonal=True)
+        wide, high, drawn = panel.drawn(width, 0, legend=True)
+        left, bottom, right, top = map(float, re.findall(r'd="M([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+)"', drawn)[0])
+        assert right - left == pytest.approx(bottom - top, abs=1)
+        assert right < wide
+        assert bottom < high
+
+
 def test_a_gap_names_both_of_its_groups() -> None:
     row = {"label": "Rate", "value": 0.1, "low": 0.0, "high": 0.2, "pair": "A<b> (1,200) − B (90)"}
     one = to_svg(forest([row], title="t"), "t", "d", name="a")

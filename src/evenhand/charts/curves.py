@@ -27,6 +27,8 @@ from evenhand.messages.formats import Format, show_tick
 
 _SIDES = ("left", "right", "low", "high")
 """The limits of a region."""
+_MOST_SQUARE = 1.6
+"""The largest square, as a share of the panel's height."""
 _MANY = 150
 """The number of points from which they are drawn small."""
 
@@ -51,7 +53,7 @@ class Curve:
     log_x : whether the horizontal axis is logarithmic.
     names : the labels at 0, 1 and so on of the horizontal axis, if it has names instead of numbers.
     domain : the range of both axes; of the vertical one if the other is logarithmic or has names.
-    diagonal : whether to draw the line of equal x and y, over `domain`.
+    diagonal : whether to draw the line of equal x and y, over `domain`, at 45 degrees.
     level : the position of a level line, such as that of equality.
     upright : the position of a vertical line.
     limit : the position of a threshold's limit, if any.
@@ -95,8 +97,16 @@ class Curve:
 
     @property
     def above(self) -> str:
-        """The title of the vertical axis, if it differs from the panel's title."""
-        return "" if self.y == self.title else self.y
+        """The title of the vertical axis, if it differs from the panel's title, and where that axis starts above 0."""
+        first = self.ticks_y()[0]
+        start = f"axis from {show_tick(first, _style(self.percent_y))}" if first > 0 else ""
+        return ", ".join(filter(None, ("" if self.y == self.title else self.y, start)))
+
+    def ticks_y(self) -> list[float]:
+        """Return the round numbers of the vertical axis."""
+        names = ("y",) if self.intervals == "none" else ("y", "low", "high")
+        heights = [row.get(name) for row in self.rows for name in names]
+        return round_ticks(*_ends_within([*heights, self.level, self.limit], self.domain))
 
 
 def curve(rows: Sequence[Mapping[str, Any]], *, title: str, x: str, y: str, **options: Any) -> Curve:
@@ -123,18 +133,17 @@ class _Drawing:
             name: sorted((row for row in panel.rows if row["series"] == name and row["x"] is not None), key=_by_x)
             for name in panel.series
         }
-        self.ticks_y = round_ticks(*_ends_within([*self._heights(), panel.level, panel.limit], panel.domain))
+        self.ticks_y = panel.ticks_y()
         self.texts_y = [show_tick(tick, _style(panel.percent_y)) for tick in self.ticks_y]
         self.left = max(text_width(text) for text in self.texts_y) + 8
         self.right = width - 14.0
         self.first, self.last = _ends_within(self._widths(), None if panel.log_x else panel.domain)
         if panel.names:
             self.first, self.last = -0.5, len(panel.names) - 0.5
+        if panel.diagonal and panel.domain:
+            side = min(self.right - self.left, _MOST_SQUARE * panel.height)
+            self.right, self.height = self.left + side, round(side)
         self.top = 0.0
-
-    def _heights(self) -> Iterator[float | None]:
-        names = ("y",) if self.panel.intervals == "none" else ("y", "low", "high")
-        return (row.get(name) for row in self.panel.rows for name in names)
 
     def _widths(self) -> Iterator[float | None]:
         names = ("x", "left", "right") if self.panel.intervals in ("boxes", "ellipses") else ("x",)

@@ -374,10 +374,17 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
     Where both ends of an open range are written out, two columns are too narrow; paper leaves out intervals instead.
     """
     if len(forests) < len(charts):
-        grids = paged and any(isinstance(chart, Grid) for chart in charts)  # their text is as large as that of the page
-        return min(2 if grids else 4, columns_for(len(charts)))
+        return _columns_of_drawn(charts, paged=paged)
     wide = not paged and any(panel.thin and len(panel.series) > 1 for panel in forests)
     return 1 if wide or any(panel.domain for panel in forests) else min(2, len(forests))
+
+
+def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:
+    """Return the number of columns: a square needs less room; a grid on paper has text as large as that of the page."""
+    if any(isinstance(chart, Curve) and chart.diagonal for chart in charts):
+        return 4 if len(charts) == 4 else max(2, columns_for(len(charts)))
+    grids = paged and any(isinstance(chart, Grid) for chart in charts)
+    return min(2 if grids else 4, columns_for(len(charts)))
 
 
 def _widths(columns: int) -> dict[str, int]:

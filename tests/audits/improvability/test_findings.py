@@ -267,3 +267,17 @@ def test_the_report_puts_the_signed_test_first() -> None:
 def test_the_guide_says_which_test_decides() -> None:
     guide = (Path(__file__).parents[3] / "docs/guide/improvability.md").read_text(encoding="utf-8")
     assert f"always rest on the {JUDGED} test" in guide
+
+
+def test_accuracy_has_a_panel_where_it_has_its_own_measure_and_all_panels_have_the_same_series() -> None:
+    one: list[Any] = list(audited(right_or_wrong()).plot("values").panels)
+    assert [panel.title for panel in one] == ["Right decisions"]
+    result = audited(right_or_wrong(), utility="classification", fairness_utility="false_negative_rate")
+    fairness, accuracy = two = list(result.plot("values").panels)
+    assert [panel.title for panel in two] == ["False negative rate", "Right decisions"]
+    everything: list[Any] = [fairness, accuracy, *result.plot("frontier").panels]
+    assert {panel.series for panel in everything} == {("status quo", "new")}
+    for panel in everything[:2]:
+        assert panel.diagonal
+        assert all(title.split(" (n = ")[0] in result.furthest_apart for title in (panel.x, panel.y))
+        assert {row["series"] for row in panel.rows} == {"status quo", "new"}

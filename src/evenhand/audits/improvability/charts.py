@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.improvability.curves import SCENARIOS
@@ -25,39 +25,57 @@ _MOST_PANELS = 6
 
 
 def value_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return one panel per fairness utility: two groups' values under the status quo and each candidate.
+    """Return one panel per fairness utility, and one of accuracy where that is another: the values of two groups.
 
+    A point is the status quo or a candidate.
     With more than two groups these are the two furthest apart under the status quo. Ellipses show confidence regions,
     and the 45-degree line equal treatment of both groups.
     """
-    return [_value_panel(result, name) for name in dict.fromkeys(utility.name for utility in result.spec.fairness)]
+    utilities = (*result.spec.fairness, result.spec.utility)
+    panels = [_value_panel(result, name) for name in dict.fromkeys(utility.name for utility in utilities)]
+    return [panels[0], *(panel for panel in panels[1:] if panel.rows)]
 
 
 def _value_panel(result: ImprovabilityResult, metric: str) -> Curve:
     high, low = result.furthest_apart
     radius = math.sqrt(-2 * math.log(1 - result.spec.confidence))  # of the chi-square with two degrees of freedom
     rows: list[dict[str, Any]] = []
-    for model in (*result.spec.candidates, STATUS_QUO):
+    people: dict[str, list[int]] = {high: [], low: []}
+    algorithms = (STATUS_QUO, *result.spec.candidates)
+    for model in algorithms:
         values = matching(result.values, model=model, metric=metric)
         of_group = {v.group: (v.value, radius * (v.stderr or 0.0)) for v in values if v.value is not None}
         if {high, low} <= of_group.keys():
             (x, across), (y, along) = of_group[high], of_group[low]
+            for value in values:
+                people.get(value.group, []).append(value.n)
             sides = {"left": x - across, "right": x + across, "low": y - along, "high": y + along}
             rows.append({"series": model_title(model), "x": x, "y": y, **sides})
     ends = [row[name] for row in rows for name in ("left", "right", "low", "high")]
     ticks = round_ticks(min(ends), max(ends)) if ends and min(ends) < max(ends) else [0.0, 1.0]
+    is_share = result.metrics[metric].unit == "share"
     return curve(
         rows,
         title=result.metrics[metric].title,
-        x=high,
-        y=low,
-        order=[model_title(model) for model in (*result.spec.candidates, STATUS_QUO)],
+        x=f"{high}{_counted(people[high])}",
+        y=f"{low}{_counted(people[low])}",
+        order=[model_title(model) for model in algorithms],
         intervals="ellipses",
         points=True,
         domain=(ticks[0], ticks[-1]),
+        percent_x=is_share,
+        percent_y=is_share,
         diagonal=True,
         height=PANEL_WIDTH,
     )
+
+
+def _counted(people: Sequence[int]) -> str:
+    """Return the number of people of a group, which may differ between algorithms: those whom each selects."""
+    if not people:
+        return ""
+    few, many = min(people), max(people)
+    return f" (n = {many:,})" if few == many else f" (n = {few:,} to {many:,})"
 
 
 def model_title(model: str) -> str:
@@ -154,11 +172,17 @@ def value_figure(result: ImprovabilityResult) -> Figure:
         if value.group in (high, low)
     ]
     better = "to the upper right" if result.better == "higher" else "to the lower left"
+    own = result.spec.utility.name not in {utility.name for utility in result.spec.fairness}
+    accuracy = (
+        f"the panel of {result.metrics[result.spec.utility.name].title_in_sentence} shows accuracy"
+        if own
+        else f"{better} is more accurate"
+    )
     return Figure(
         "Values by group",
         f"The value of each algorithm for {high} and for {low}{_over_splits(result)}, with "
         f"{show_confidence(result.spec.confidence)} ellipses. On the dashed line both groups are served equally: "
-        f"nearer to it is fairer, {better} is more accurate.",
+        f"nearer to it is fairer; {accuracy}.",
         f"{'; '.join(described)}.",
         tuple(value_panels(result)),
         _shows(result),
