@@ -147,19 +147,24 @@ def reruns(
     return np.array([is_decided() for _ in range(samples)]), np.full(samples, 0.8)
 
 
-def unnoticed(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether four rows a person, without an id, pass without a warning."""
+def warned(samples: int, rng: Generator, *, rows: int, two: bool = False) -> BoolArray:
+    """Tell whether a table of 300 people, with so many rows each and no id, is said to repeat rows.
 
-    def silent() -> bool:
+    With `two` the only column beside the score has two values.
+    """
+
+    def is_warned() -> bool:
         people = 300
-        columns = {name: rng.choice(["A", "B"], people) for name in ("group", "sex")}
-        columns |= {"outcome": rng.integers(0, 2, people), "score": rng.random(people).round(4)}
-        rows = {name: np.repeat(values, 4).tolist() for name, values in columns.items()}
-        table = eh.Table(rows, groups=["group", "sex"], outcome="outcome", predictions="score")
-        result = eh.parity(table, **SELECTION)
-        return not any(note.id == "table.repeated_rows" for note in result.notes)
+        columns = {"group": rng.choice(["A", "B"], people), "score": rng.random(people).round(4)}
+        if not two:
+            columns |= {"sex": rng.choice(["A", "B"], people), "outcome": rng.integers(0, 2, people)}
+        table = {name: np.repeat(values, rows).tolist() for name, values in columns.items()}
+        roles: dict[str, Any] = {"groups": "group"} if two else {"groups": ["group", "sex"], "outcome": "outcome"}
+        prediction = {"m": {"column": "score", "favourable": "selected"}}
+        result = eh.parity(eh.Table(table, predictions=prediction, **roles), **SELECTION)
+        return any(note.id == "table.repeated_rows" for note in result.notes)
 
-    return np.array([silent() for _ in range(samples)])
+    return np.array([is_warned() for _ in range(samples)])
 
 
 def several_contrasts(samples: int, rng: Generator) -> BoolArray:
@@ -208,16 +213,30 @@ def promises(book: Book) -> None:
         beside = partial(false_meets, small=small, rate=rate, ratio=ratio)
         book.measure("false “meets” against a reference", who, beside, **_wrong(400, 0.05))
     needed(book)
-    book.measure(
-        "four rows a person without a warning",
-        "300 people, no id; two groupings, outcome and score",
-        unnoticed,
-        **_wrong(40, 0.05, guard=2),
-    )
+    repeats(book)
     two = "150 and 90 people, rate 0.3"
     book.measure("two groups have several p-values", two, several_contrasts, **_wrong(40, 0.0, guard=3))
     flat = "150 people, a score that follows effort, and 0.5 with noise of 0.001"
     book.measure("a nearly constant score is “fairer to individuals”", flat, constant_wins, **_wrong(40, 0.05))
+
+
+def repeats(book: Book) -> None:
+    """Measure the warning that rows repeat: where they do, and where they do not."""
+    what = "a table of four rows a person is warned about"
+    book.measure(
+        what,
+        "300 people, no id; two groupings, outcome and score of 4 digits",
+        partial(warned, rows=4),
+        kind="power",
+        samples=100,
+        guard=2,
+    )
+    one = "300 people, no id; one grouping of two values and score of 4 digits"
+    book.measure(what, one, partial(warned, rows=4, two=True), kind="power", samples=100)
+    for two in (False, True):
+        who = f"300 people, no id, one row each; {'one grouping' if two else 'two groupings, outcome'} and score"
+        apart = partial(warned, rows=1, two=two)
+        book.measure("a table of one row a person is warned about", who, apart, **_wrong(200, 0.05))
 
 
 def needed(book: Book) -> None:

@@ -1,14 +1,16 @@
 """How often a whole report claims a difference where nothing differs.
 
-People of five races and two sexes; outcomes, scores of two models, histories, raters, answers of critics and inputs are
+People of several races and two sexes; outcomes, scores of models, histories, raters, answers of critics and inputs are
 drawn without looking at either. Every sentence that claims a difference between groups or models, an improvement, or
 that a group is worse off is then false. The report has six audits by race, sex and race × sex; parity and effort alone
-are the second population. A report counts once, however many false sentences it has. Where groups do differ, the power
-of the report's headline is held against the same test alone, without the rest of the report.
+are the second population. Races are 2 to 12, models 1 to 12, scores ordinary or, as with fraud, nearly all near 0 and
+one in 40 near 1. A report counts once, however many false sentences it has. Where groups do differ, the power of the
+report's headline is held against the same test alone, without the rest of the report.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -18,7 +20,7 @@ from numpy.random import Generator
 import evenhand as eh
 from benchmarks.coverage._lines import Book
 from evenhand.stats.bootstrap import named_rng
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 MEASURED = ("core", "audits", "stats/multiplicity.py")
 
@@ -30,7 +32,6 @@ CLAIMS = {
 }
 """The sentences that claim a difference."""
 
-RACES = ["a", "b", "c", "d", "e"]
 AUDITS: dict[str, dict[str, Any]] = {
     "parity": {},
     "effort": {"trajectory": ["y1", "y2", "y3"], "scale": 100, "width": 0.5},
@@ -55,47 +56,70 @@ ONE, SMALL = ("parity",), {"metrics": ["selection_rate"]}
 """A report that is quick to make, for the small version."""
 
 
-def people(n: int, rng: Generator, gap: float = 0.0) -> eh.Table:
-    """Return people of whom nothing depends on race or sex, but for a gap in the first model's scores by sex."""
-    sex = rng.choice(["F", "M"], n)
-    outcome = (rng.random(n) < 0.4).astype(int)
-    first = np.where(rng.random(n) < 0.8, outcome, 1 - outcome)
+@dataclass(frozen=True)
+class Crowd:
+    """Of whom a report is: so many people of so many races, and so many models.
 
-    def scores(shift: FloatArray | float) -> FloatArray:
-        return np.clip(rng.beta(2, 3, n) + 0.2 * (outcome - 0.4) + shift, 0, 1).round(6)
+    Parameters
+    ----------
+    people, races, models : how many.
+    gap : by how much scores of men are higher, in the first model.
+    extremes : whether one score in 40 is near 1, and the others near 0.
+    """
 
-    columns = {
-        "id": np.arange(n),
-        "race": rng.choice(RACES, n, p=[0.4, 0.2, 0.2, 0.1, 0.1]),
-        "sex": sex,
-        "outcome": outcome,
-        "score": scores(gap * (sex == "M")),
-        "other_score": scores(0.0),
-        "age": rng.normal(0, 10, n).round(2),
-        "income": rng.normal(0, 10, n).round(2),
-        **{f"y{year}": rng.uniform(20, 60, n).round(2) for year in (1, 2, 3)},
-        "rater_a": first,
-        "rater_b": np.where(rng.random(n) < 0.8, first, 1 - first),
-        "label": rng.choice(["high", "low"], n),
-        "critic": [f"critic {number % 30}" for number in range(n)],
-        "disagree": (rng.random(n) < 0.3).astype(int),
-        "hired": (rng.random(n) < 0.4).astype(int),
-        "other": (rng.random(n) < 0.4).astype(int),
-    }
-    return eh.Table(
-        {name: np.asarray(column).tolist() for name, column in columns.items()},
-        id="id",
-        outcome="outcome",
-        groups=["race", "sex", ["race", "sex"]],
-        predictions={"one": "score", "two": "other_score"},
-        favourable="selected",
-    )
+    people: int
+    races: int = 5
+    models: int = 2
+    gap: float = 0.0
+    extremes: bool = False
+
+    def scores(self, outcome: IntArray, rng: Generator) -> FloatArray:
+        """Return the scores of a model."""
+        n = self.people
+        if not self.extremes:
+            return rng.beta(2, 3, n) + 0.2 * (outcome - 0.4)
+        return np.where(rng.random(n) < 0.025, rng.beta(40, 2, n), rng.beta(1, 20, n))
+
+    def table(self, rng: Generator) -> eh.Table:
+        """Return people of whom nothing depends on race or sex, but for the gap by sex."""
+        n = self.people
+        sex = rng.choice(["F", "M"], n)
+        outcome = (rng.random(n) < 0.4).astype(int)
+        first = np.where(rng.random(n) < 0.8, outcome, 1 - outcome)
+        scores = {f"model {number}": self.scores(outcome, rng) for number in range(self.models)}
+        scores["model 0"] = scores["model 0"] + self.gap * (sex == "M")
+        share = 1.0 / np.arange(2, self.races + 2)
+        columns = {
+            "id": np.arange(n),
+            "race": rng.choice([chr(ord("a") + race) for race in range(self.races)], n, p=share / share.sum()),
+            "sex": sex,
+            "outcome": outcome,
+            **{name: np.clip(score, 0, 1).round(6) for name, score in scores.items()},
+            "age": rng.normal(0, 10, n).round(2),
+            "income": rng.normal(0, 10, n).round(2),
+            **{f"y{year}": rng.uniform(20, 60, n).round(2) for year in (1, 2, 3)},
+            "rater_a": first,
+            "rater_b": np.where(rng.random(n) < 0.8, first, 1 - first),
+            "label": rng.choice(["high", "low"], n),
+            "critic": [f"critic {number % 30}" for number in range(n)],
+            "disagree": (rng.random(n) < 0.3).astype(int),
+            "hired": (rng.random(n) < 0.4).astype(int),
+            "other": (rng.random(n) < 0.4).astype(int),
+        }
+        return eh.Table(
+            {name: np.asarray(column).tolist() for name, column in columns.items()},
+            id="id",
+            outcome="outcome",
+            groups=["race", "sex", ["race", "sex"]],
+            predictions={name: name for name in scores},
+            favourable="selected",
+        )
 
 
-def reports(samples: int, rng: Generator, *, n: int, audits: tuple[str, ...], gap: float = 0.0) -> Any:
+def reports(samples: int, rng: Generator, *, crowd: Crowd, audits: tuple[str, ...]) -> Any:
     """Yield reports, one after the other."""
     sections: dict[str, Any] = {name: AUDITS[name] for name in audits} if audits != ONE else {"parity": SMALL}
-    return (eh.audit(people(n, rng, gap), **sections) for _ in range(samples))
+    return (eh.audit(crowd.table(rng), **sections) for _ in range(samples))
 
 
 def claims(audit: eh.Audit) -> tuple[bool, bool]:
@@ -115,16 +139,16 @@ def _at_most_5(p: float | None) -> bool:
 
 
 @cache
-def null_reports(samples: int, n: int, audits: tuple[str, ...]) -> BoolArray:
+def null_reports(samples: int, crowd: Crowd, audits: tuple[str, ...]) -> BoolArray:
     """Return (2, 2, samples) for reports where nothing differs: a sentence or a row claims, now or each test alone."""
-    rng = named_rng(0, "null reports", *audits, str(n))
-    seen = [(claims(report), worse_off(report)) for report in reports(samples, rng, n=n, audits=audits)]
+    rng = named_rng(0, "null reports", *audits, str(crowd))
+    seen = [(claims(report), worse_off(report)) for report in reports(samples, rng, crowd=crowd, audits=audits)]
     return np.moveaxis(np.array(seen), 0, -1)
 
 
-def null_lines(samples: int, _: Generator, *, position: int, n: int, audits: tuple[str, ...]) -> tuple[Any, Any]:
+def null_lines(samples: int, _: Generator, *, position: int, crowd: Crowd, audits: tuple[str, ...]) -> tuple[Any, Any]:
     """Return one of the two answers of the reports; both lines rest on the same reports, which are made once."""
-    now, alone = null_reports(samples, n, audits)[position]
+    now, alone = null_reports(samples, crowd, audits)[position]
     return now, alone
 
 
@@ -135,25 +159,40 @@ def found(samples: int, rng: Generator, **how: Any) -> tuple[list[bool], list[bo
         told = [
             f
             for f in report.findings
-            if (f.audit, f.model, f.grouping, f.metric) == ("parity", "one", "sex", "selection_rate")
+            if (f.audit, f.model, f.grouping, f.metric) == ("parity", "model 0", "sex", "selection_rate")
         ]
         ours.append(any(finding.sentence_id in CLAIMS for finding in told))
         alone.append(any((finding.p_value or 0.0) <= 0.05 for finding in told))
     return ours, alone
 
 
+TWO, SIX = ("parity", "effort"), tuple(AUDITS)
+NULLS: tuple[tuple[tuple[str, ...], Crowd, int, int], ...] = (
+    (ONE, Crowd(300), 400, 8),
+    (TWO, Crowd(600), 60, 0),
+    (TWO, Crowd(600, extremes=True), 60, 0),
+    (TWO, Crowd(1_200, races=12, models=1, extremes=True), 60, 0),
+    (SIX, Crowd(800), 80, 0),
+    (SIX, Crowd(400, races=2, models=1, extremes=True), 200, 0),
+    (SIX, Crowd(800, extremes=True), 80, 0),
+    (SIX, Crowd(1_200, races=12, extremes=True), 30, 0),
+    (SIX, Crowd(600, races=2, models=12, extremes=True), 30, 0),
+)
+"""The audits of a report, its people, and how many reports are made, also in the small version."""
+
+
 def promises(book: Book) -> None:
     """Measure how often reports claim what is not there, and how often they find what is."""
-    two, six = ("parity", "effort"), tuple(AUDITS)
-    every = "race, sex and race × sex (10 cells), 2 models, nothing differs"
     what = ("a headline of a report claims a difference", "a row of a report says “worse off”")
-    for audits, n, samples, guard in ((ONE, 300, 400, 8), (two, 600, 60, 0), (six, 800, 120, 0)):
-        who = {ONE: "selection rates alone", two: "parity and effort", six: "six audits"}[audits]
+    for audits, crowd, samples, guard in NULLS:
+        who = {ONE: "selection rates alone", TWO: "parity and effort", SIX: "six audits"}[audits]
+        scores = ", scores with rare extremes" if crowd.extremes else ""
+        many = f"{crowd.people:,} people of {crowd.races} races and 2 sexes, {crowd.models} models{scores}"
         for position, name in enumerate(what):
             book.measure(
                 name,
-                f"{who}, {n:,} people, {every}",
-                partial(null_lines, position=position, n=n, audits=audits),
+                f"{who}, {many}, nothing differs",
+                partial(null_lines, position=position, crowd=crowd, audits=audits),
                 kind="verdict",
                 nominal=0.05,
                 samples=samples,
@@ -164,7 +203,7 @@ def promises(book: Book) -> None:
         book.measure(
             "a report finds a gap in selection between two groups",
             f"parity and effort, {n:,} people, scores of men higher by {gap}",
-            partial(found, n=n, audits=two, gap=gap),
+            partial(found, crowd=Crowd(n, gap=gap), audits=TWO),
             kind="power",
             samples=25,
             oracle="the same test alone, at 5 %",
