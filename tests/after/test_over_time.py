@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -279,7 +280,8 @@ def test_the_panels_that_matter_are_drawn_and_the_others_named() -> None:
     figure = audit.sections()["over_time"].parts[0]
     assert isinstance(figure, Figure)
     assert len(figure.charts) == 12
-    assert figure.charts[0].title == "m12: selection rate"
+    group = next(row.group for row in audit.extras[0].tables["periods"] if row.reference is not None)
+    assert figure.charts[0].title == f"m12: selection rate, {group} (n = {int((sex == group).sum()):,})"
     assert figure.caption.count("selection rate") == 1
     assert str(figure.shows) == "1 of 13 gaps by sex has drifted beyond chance."
     assert figure.sizes == {"F": int((sex == "F").sum()), "M": int((sex == "M").sum())}
@@ -293,7 +295,12 @@ def test_more_groups_than_can_be_told_apart_have_a_panel_each_on_one_axis() -> N
     audit = eh.audit(table, parity={"metrics": "selection_rate"}, report={"period": "month"})
     figure = audit.sections()["over_time"].parts[0]
     assert isinstance(figure, Figure)
-    assert len(figure.charts) == 6
+    assert len(figure.charts) == 4, "the one that changed, and the largest of the others"
+    sizes = Counter(race.tolist())
+    reference = next(row.reference for row in audit.extras[0].tables["periods"] if row.reference is not None)
+    others = sorted((group for group in sizes if group not in ("D", reference)), key=lambda group: -sizes[group])
+    assert [chart.series for chart in figure.charts] == [("D",), *((group,) for group in others[:3])]
+    assert f"each group minus {reference} (n = {sizes[reference]:,})" in figure.caption
     assert figure.charts[0].title == f"hired: selection rate, D (n = {int((race == 'D').sum()):,})"
     assert {chart.domain for chart in figure.charts} == {figure.charts[0].domain}
     assert all(len(chart.series) == 1 for chart in figure.charts)
@@ -302,3 +309,20 @@ def test_more_groups_than_can_be_told_apart_have_a_panel_each_on_one_axis() -> N
     )
     together = eh.audit(four, parity={"metrics": "selection_rate"}, report={"period": "month"}).sections()["over_time"]
     assert [len(chart.series) for chart in together.parts[0].charts] == [4]  # type: ignore[union-attr]
+
+
+def test_a_change_is_drawn_with_the_mean_gaps_before_and_since() -> None:
+    audit = over_time(months(0.35))
+    (drift,) = audit.extras[0].tables["drifts"]
+    figure = audit.sections()["over_time"].parts[0]
+    assert isinstance(figure, Figure)
+    (panel,) = figure.charts
+    change = list(panel.names).index(drift.changed_from)
+    (group, first, end, before), (_, start, _, since) = panel.means
+    assert (group, before, since) == (drift.group, pytest.approx(100 * drift.before), pytest.approx(100 * drift.since))
+    assert first < 0 < end < panel.upright < start < change
+    drawn = panel.drawn(600, 0, legend=False)[2]
+    assert drawn.count(">mean ") == 2
+    calm = over_time(months(0.0)).sections()["over_time"].parts[0]
+    assert isinstance(calm, Figure)
+    assert calm.charts[0].means == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evenhand.after.messages import say
@@ -17,7 +17,7 @@ from evenhand.messages.formats import show, show_confidence
 
 _MOST_PANELS, _MOST_NAMED = 12, 6
 _MOST_TOGETHER = 4
-"""The most groups whose intervals are legible in one panel; further groups get a panel each."""
+"""The most groups whose intervals are legible in one panel; of more, those that changed or are large have one each."""
 
 
 _METHODS = tuple(method("evenhand.after", key) for key in ("drift", "so_far"))
@@ -74,30 +74,41 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
         drifts_here = [drift for drift in drifted if drift.grouping == grouping]
         beyond = {_PanelKey(d.audit, d.metric, d.model, group) for d in drifts_here for group in (None, d.group)}
         panels = _panels_by_key(row for row in extra.tables["periods"] if row.grouping == grouping)
-        ranked = sorted(panels, key=lambda key: (key not in beyond, *_sort_key(panels[key])))
+        ranked, most = _ranked(panels, beyond)
+        sizes = _people_by_group(extra.tables["periods"], grouping)
+        reference = str(panels[ranked[0]][0].reference)
         shows = _how_many(extra, grouping, len(drifts_here))
         yield Figure(
             f"Gaps over time, by {grouping}",
-            f"Points: each group minus {panels[ranked[0]][0].reference}, period by period; the level dashed line is no "
-            "gap, the upright one the clearest change. "
+            f"Points: each group minus {reference} (n = {sizes.get(reference, 0):,}), period by period; the level "
+            "dashed line is no gap, the upright one the clearest change, with the mean before and since. "
             "Lines: limits that hold for all periods and all gaps together, also for periods still to come. Panels "
             "of one metric share an axis. Where names of periods would collide, some are left out; the table has all."
-            f"{_omitted_panels(ranked[_MOST_PANELS:])}",
+            f"{_omitted_panels(ranked[most:])}",
             " ".join(drift.headline.text for drift in drifts_here) or shows.text,
-            tuple(_panel(key, panels[key], _axis(panels, key.metric), drifts_here) for key in ranked[:_MOST_PANELS]),
+            tuple(_panel(key, panels[key], _axis(panels, key.metric), drifts_here) for key in ranked[:most]),
             shows,
-            sizes=_people_by_group(extra.tables["periods"], grouping),
+            sizes=sizes,
         )
 
 
 def _panels_by_key(periods: Iterable[Period]) -> dict[_PanelKey, list[Period]]:
-    """Return the gaps of each metric and model, split by group where there are many groups."""
+    """Return the gaps of each metric and model, split by group where there are many groups or one."""
     rows = [row for row in periods if row.reference is not None]
-    many = len({row.group for row in rows}) > _MOST_TOGETHER
+    apart = not 1 < len({row.group for row in rows}) <= _MOST_TOGETHER
     panels: dict[_PanelKey, list[Period]] = {}
     for row in rows:
-        panels.setdefault(_PanelKey(row.audit, row.metric, row.model, row.group if many else None), []).append(row)
+        panels.setdefault(_PanelKey(row.audit, row.metric, row.model, row.group if apart else None), []).append(row)
     return panels
+
+
+def _ranked(panels: Mapping[_PanelKey, Sequence[Period]], beyond: Collection[_PanelKey]) -> tuple[list[_PanelKey], int]:
+    """Return panels in order, and how many are drawn: those that drifted, then the clearest gaps or largest groups."""
+    if len({key.group for key in panels}) == 1:
+        return sorted(panels, key=lambda key: (key not in beyond, *_sort_key(panels[key]))), _MOST_PANELS
+    ranked = sorted(panels, key=lambda key: (key not in beyond, -sum(row.n for row in panels[key])))
+    changed = sum(key in beyond for key in panels)
+    return ranked, min(max(changed, _MOST_TOGETHER), _MOST_PANELS)
 
 
 def _how_many(extra: Extra, grouping: str, number: int) -> Message:
@@ -132,7 +143,7 @@ def _omitted_panels(places: Sequence[_PanelKey]) -> str:
     names = [key.name(", ") for key in places]
     more = len(names) - _MOST_NAMED
     named = "; ".join(names[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-    return f" Not drawn, as none has drifted or their gaps are smaller: {named}."
+    return f" Not drawn, as none has drifted and their gaps or groups are smaller: {named}."
 
 
 def _people_by_group(periods: Sequence[Period], grouping: str) -> dict[str, int]:
@@ -165,6 +176,7 @@ def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float], 
         "level": 0.0,
         "width": 2 * PANEL_WIDTH,
         "upright": _change_at(key, periods, drifts),
+        "means": tuple(_means(key, periods, drifts)),
     }
     title = f"{key.name()}{counted}"
     return curve(points, title=title, x="", y="Gap, points", intervals="bars", points=True, **options)
@@ -175,6 +187,19 @@ def _change_at(key: _PanelKey, periods: Sequence[str], drifts: Sequence[Drift]) 
     changes = [d for d in drifts if (d.audit, d.metric, d.model) == key[:3] and key.group in (None, d.group)]
     clearest = max(changes, key=lambda drift: max(drift.low or 0.0, -(drift.high or 0.0)), default=None)
     return None if clearest is None else periods.index(str(clearest.changed_from)) - 0.5
+
+
+def _means(
+    key: _PanelKey, periods: Sequence[str], drifts: Sequence[Drift]
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield the mean gaps before and since the changes of a panel, in points."""
+    for drift in drifts:
+        if (drift.audit, drift.metric, drift.model) != key[:3] or key.group not in (None, drift.group):
+            continue
+        start, end = (periods.index(str(period)) for period in (drift.changed_from, drift.changed_to))
+        for first, last, gap in ((0, start - 1, drift.before), (start, end, drift.since)):
+            if gap is not None:
+                yield drift.group, first - 0.4, last + 0.4, 100 * gap
 
 
 def drift_panel(extra: Extra, drift: Drift) -> Curve:

@@ -56,6 +56,7 @@ class Curve:
     diagonal : whether to draw the line of equal x and y, over `domain`, at 45 degrees.
     level : the position of a level line, such as that of equality.
     upright : the position of a vertical line.
+    means : level parts of the line of a series: the series, both ends along the horizontal axis, and the height.
     limit : the position of a threshold's limit, if any.
     width, height : of the plot, in pixels.
     """
@@ -78,6 +79,7 @@ class Curve:
     diagonal: bool = False
     level: float | None = None
     upright: float | None = None
+    means: tuple[tuple[str, float, float, float], ...] = ()
     limit: float | None = None
     width: int = PANEL_WIDTH
     height: int = 200
@@ -225,6 +227,7 @@ class _Drawing:
         series = [look for look in everything if look[0] not in self.panel.faint]
         yield from (self._limits(self.of_series[name], colour) for name, colour, _ in series)
         yield from (self._line(*look) for look in series)
+        yield from (self._mean(*mean) for mean in self.panel.means)
 
     def _grey(self, name: str) -> str:
         """Return a series as a thin grey line."""
@@ -239,6 +242,15 @@ class _Drawing:
         line = f'<path fill="none" stroke="{colour}" {self._stroke(name)} d="{path}"/>' if path else ""
         alone = [place for run in runs for place in run if self.panel.points or len(run) == 1]
         return line + (mark_path(shape, colour, alone, small=len(alone) >= _MANY) if alone else "")
+
+    def _mean(self, series: str, first: float, last: float, height: float) -> str:
+        """Return a mean as a level line in the colour of its series, with its number above all lines."""
+        colour = next(colour for name, colour, _ in looks(self.panel.series) if name == series)
+        left, right, y = self._x(first), self._x(last), self._y(height)
+        line = f'<path stroke="{colour}" stroke-width="3" opacity=".6" d="M{left} {y}H{right}"/>'
+        text = f"mean {show_tick(round(height, 1), _style(self.panel.percent_y))}"
+        bold = 'fill="currentColor" font-weight="600"'
+        return line + text_at((left + right) / 2, self.top + 12, text, bold, anchor="middle")
 
     def _stroke(self, name: str) -> str:
         if not self.panel.dashed:
