@@ -362,7 +362,7 @@ class _Drawn:
 
 def _titles(chart: Panel) -> dict[str, str]:
     """Return the titles of a chart, which paper holds as text: text in pictures is slow to render."""
-    axes = {"above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {}
+    axes = {"above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {"above": "", "below": ""}
     return {"title": chart.title, **axes}
 
 
