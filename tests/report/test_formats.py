@@ -29,8 +29,8 @@ from evenhand.core.display import Figure
 from evenhand.errors import ConfigError, MissingExtraError
 from evenhand.report import page
 from evenhand.report.answer import answer
-from evenhand.report.forests import forest_on_paper
 from evenhand.report.formats import FORMATS, make_files
+from evenhand.report.paper import forest_on_paper
 
 HOSTILE = "=cmd('x')|<b>[a](javascript:1)"
 
@@ -195,7 +195,32 @@ def test_on_paper_every_picture_stands_once_and_forests_are_lines_of_text(audit:
     values = re.findall(r'<td class="num">([^<]+)</td><td class="num iv">([^<]+)</td>', screen)
     assert values
     for value, interval in values:
-        assert re.search(rf"<td> +{re.escape(value)} +{re.escape(interval)}</td>", paper)
+        assert re.search(
+            rf'<td style="[^"]*">{re.escape(value)}</td><td style="[^"]*">{re.escape(interval)}</td>', paper
+        )
+
+
+def test_type_on_paper_has_nine_points_and_the_paper_the_size_that_was_asked_for(audit: eh.Audit) -> None:
+    for paper, size in (("A4", (595, 842)), ("letter", (612, 792))):
+        report = audit.config.report.model_copy(update={"paper": paper, "auditor": "Office of Audit"})
+        asked = replace(audit, config=audit.config.model_copy(update={"report": report}))
+        document = pypdfium2.PdfDocument(make_files(asked, ["pdf"])["report.pdf"])
+        assert tuple(map(round, document[0].get_size())) == size
+        text = " ".join("".join(sheet.get_textpage().get_text_bounded() for sheet in document).split())
+        assert "Signature" in text
+        assert text.count(f"{audit.findings[0].number} ") >= 2  # among the findings, and in the appendix
+        assert min(letter_sizes(document)) >= 9
+
+
+def letter_sizes(document: pypdfium2.PdfDocument) -> Iterator[float]:
+    """Yield the size of every letter in points."""
+    for sheet in document:
+        text, matrix = sheet.get_textpage(), pdfium.FS_MATRIX()
+        for at in range(text.count_chars()):
+            letter = chr(pdfium.FPDFText_GetUnicode(text.raw, at))
+            pdfium.FPDFText_GetMatrix(text.raw, at, matrix)
+            if letter.isprintable() and not letter.isspace():
+                yield round(pdfium.FPDFText_GetFontSize(text.raw, at) * (matrix.c**2 + matrix.d**2) ** 0.5, 1)
 
 
 def elements(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, str, list[str]]]:
@@ -232,8 +257,8 @@ def test_a_screen_reader_gets_forests_as_tables_and_pictures_in_words() -> None:
     assert any(words.startswith("Calibration by sex: Female (n = ") for words in pictures)
     assert "" not in pictures
     rows = [within for kind, _, within in found if kind == "TR"]
-    assert ["TH", "TD", "TD"] in rows  # a row of a forest: whose, n, the value with its interval
-    assert ["TH", "TH", "TH"] in rows
+    assert ["TH", "TD", "TD", "TD"] in rows  # a row of a forest: whose, n, the value, the interval
+    assert ["TH", "TH", "TH", "TH"] in rows
     assert any(kind == "Table" and within[0] == "Caption" for kind, _, within in found)
     scopes = re.findall(rb"/Scope /(Row|Column)", gzip_free(content))
     assert {b"Row", b"Column"} <= set(scopes)
@@ -309,17 +334,18 @@ def test_on_paper_a_long_title_stays_in_its_column_and_heads_stand_above_their_n
     content = make_files(audit, ["pdf"])["report.pdf"]
     assert isinstance(content, bytes)
     document = pypdfium2.PdfDocument(content)
-    middle = document[0].get_width() / 2
+    edge = document[0].get_width() - 50
     titles = 0
     for sheet in document:
         text = sheet.get_textpage()
         for left, bottom, right, top in (text.get_rect(at) for at in range(text.count_rects())):
-            if left < middle / 2 and text.get_text_bounded(left, bottom, right, top).startswith(f"{name}:"):
+            if left < edge / 4 and text.get_text_bounded(left, bottom, right, top).startswith(f"{name}:"):
                 titles += 1
-                assert right < middle
+                assert right < edge
     assert titles
     values = next(
         part for part in audit.sections()["parity"].parts if isinstance(part, Figure) and "by sex" in part.title
     )
     forest = forest_on_paper(values.charts[0], 320)
-    assert {len("".join((row.head, *row.cells))) for row in forest["lines"]} == {len("".join(forest["head"]))}
+    ends = [[cell.right for cell in row.cells] for piece in forest["pieces"] for row in piece["rows"] if row.cells]
+    assert all(end == [cell.right for cell in forest["pieces"][0]["head"][1]] for end in ends)

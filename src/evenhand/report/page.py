@@ -23,7 +23,8 @@ from evenhand.messages.formats import rounded
 from evenhand.messages.settings import SettingStyle
 from evenhand.report import front
 from evenhand.report.answer import Answer, Row, answer
-from evenhand.report.forests import as_source, forest_on_paper, forest_view, what_marks_mean
+from evenhand.report.forests import forest_view, what_marks_mean
+from evenhand.report.paper import as_source, forest_on_paper
 from evenhand.report.wording import PageWording, page_wording
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def _rendered(audit: Audit, sections: Mapping[str, Section], *, paged: bool) -> 
         established=front.established(audit, wording),
         measured=[] if judged else unjudged[:SHOWN_FINDINGS],
         others=[f for line in unjudged[0 if judged else SHOWN_FINDINGS :] for f in (line.finding, *line.others)],
+        appendix=front.rank(findings) if paged else (),
         families=audit.families,
         sections=[section_view(name, section, paged=paged) for name, section in sections.items()],
         left_out=left_out(audit),
@@ -102,8 +104,8 @@ def _panel_view(row: Row, *, paged: bool) -> Markup:
     """Return the chart of a row, drawn; charts escape all text of the data."""
     if row.panel is None:
         return Markup("")
-    height = _HEIGHT_ON_PAPER if paged else 120
-    svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=470, height=height)
+    width, height = (_ANSWER_ON_PAPER, _HEIGHT_ON_PAPER) if paged else (470, 120)
+    svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=width, height=height)
     if paged:
         return Markup('<img class="chart" alt="{}" src="{}">').format(" ".join(row.lines), as_source(svg))
     return Markup(svg)  # noqa: S704
@@ -300,9 +302,9 @@ def _cell(cell: Cell) -> str:
 
 _CHART_WIDTHS = {1: 960, 2: 470, 3: 340, 4: 290}
 """The width of a chart by the columns of its figure; the style sheet stretches it a little."""
-_WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 720, 2: 380, 3: 300, 4: 260}, 135
-_PHONE = 330
-_PAPER = 656
+_WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 650, 2: 310, 3: 203}, 125
+_PHONE, _ANSWER_ON_PAPER = 330, 425
+_PAPER = 650
 """The width of a page between its margins, in pixels."""
 
 
@@ -346,7 +348,7 @@ class _Drawn:
 
     def on_paper(self) -> dict[str, Any]:
         """Return it as the source of a picture, with its titles as text."""
-        wide = _PAPER // self.columns - 10 if isinstance(self.chart, Grid) else _WIDTHS_ON_PAPER[self.columns]
+        wide = _WIDTHS_ON_PAPER[self.columns]
         svg = self._svg(self.name, titles=False, width=wide, height=_HEIGHT_ON_PAPER)
         return {"src": as_source(svg), "alt": f"{self.title}. {self.words}", **_titles(self.chart)}
 
@@ -371,20 +373,21 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
 
     Forests need more room, and with a shared axis one column.
 
-    Where both ends of an open range are written out, two columns are too narrow; paper leaves out intervals instead.
+    Where both ends of an open range are written out, two columns are too narrow, as they are for the type of paper.
     """
     if len(forests) < len(charts):
         return _columns_of_drawn(charts, paged=paged)
-    wide = not paged and any(panel.thin and len(panel.series) > 1 for panel in forests)
+    wide = paged or any(panel.thin and len(panel.series) > 1 for panel in forests)
     return 1 if wide or any(panel.domain for panel in forests) else min(2, len(forests))
 
 
 def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:
-    """Return the number of columns: a square needs less room; a grid on paper has text as large as that of the page."""
-    if any(isinstance(chart, Curve) and chart.diagonal for chart in charts):
-        return 4 if len(charts) == 4 else max(2, columns_for(len(charts)))
+    """Return the number of columns: a square needs less room; on paper text is as large as that of the page."""
     grids = paged and any(isinstance(chart, Grid) for chart in charts)
-    return min(2 if grids else 4, columns_for(len(charts)))
+    most = 2 if grids else 3 if paged else 4
+    if any(isinstance(chart, Curve) and chart.diagonal for chart in charts):
+        return min(most, 4 if len(charts) == 4 else max(2, columns_for(len(charts))))
+    return min(most, columns_for(len(charts)))
 
 
 def _widths(columns: int) -> dict[str, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from pydantic import Field, PrivateAttr, field_serializer, field_validator
 
@@ -58,6 +58,7 @@ class ReportSettings(Settings):
         description="Names for readers of models, columns, groups and intersections: "
         "`{ age_group = 'age', 'Black × Female' = 'Black women' }`; settings and data files keep their own.",
     )
+    paper: Literal["A4", "letter"] = Field("A4", description="Size of the paper of the PDF.")
     language: str = Field("en", description="Language of the front page and the headlines: `'en'` or `'de'`.")
     period: str | None = Field(
         None,

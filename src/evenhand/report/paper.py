@@ -1,0 +1,222 @@
+"""Draw forests on paper: lines of text over a picture of their intervals, in pieces that fill pages."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from textwrap import wrap
+from typing import Any
+
+from evenhand.charts import PALETTE, Forest
+from evenhand.charts.forest_rows import (
+    ForestRow,
+    axis_numbers,
+    dark_of,
+    interval_of,
+    lengths_of,
+    rows_of,
+)
+
+_ROW = 15
+"""The height of a line in pixels; its letters have 12, which is 9 pt."""
+_LETTER = 6.3
+"""The width of a letter on average, with room to spare: 12 pixels of a proportional sans serif."""
+_WIDTHS = {**dict.fromkeys("0123456789+−–", 6.8), **dict.fromkeys(" .,:;()|'", 3.5), "%": 10.8}
+_GAP, _AXIS, _LEAST_PICTURE = 10, 20, 90
+"""The room between columns and before the picture, and the minimum width of the picture, in pixels."""
+_HEAD = "Of"
+"""The heading above the labels."""
+_MOST_LINES, _CUT_TO = 56, 28
+"""The most lines of a panel; a longer panel is cut to fewer, as it is incomplete anyway."""
+_PIECE = 8
+"""The lines after which a new piece may begin, so that a page ends between two."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of a forest in pixels.
+
+    Parameters
+    ----------
+    width : of a line.
+    indent : the spaces before rows below their label; 0 where a row is a label.
+    label, count, value, interval : the widths of these columns; the picture takes the rest. If that is too little, the
+        interval is only drawn.
+    """
+
+    width: float
+    indent: int
+    label: float
+    count: float
+    value: float
+    interval: float
+
+    @classmethod
+    def fitting(cls, lines: Sequence[ForestRow], width: float, *, several: bool) -> _Layout:
+        """Fit the columns to their contents."""
+
+        def widest(texts: Iterable[str], least: str) -> float:
+            return max(map(_width, (*texts, least)))
+
+        label = max((len(line.named(several=several)) for line in lines), default=0) * _LETTER + 4 * several
+        count = widest((_people(line.n) for line in lines), "") if any(line.n is not None for line in lines) else 0.0
+        value = widest((line.value_and_note for line in lines), "value")
+        interval = widest((line.interval for line in lines), "interval")
+        paper = cls(width, 2 * several, min(max(label, 60.0), width / 2.5), count, value, interval)
+        return paper if paper.room >= _LEAST_PICTURE else replace(paper, interval=0.0)
+
+    @property
+    def start(self) -> float:
+        """Where the picture begins."""
+        return self.label + self.count + (_GAP + _AXIS if self.count else _AXIS)
+
+    @property
+    def room(self) -> float:
+        """The width of the picture."""
+        return self.width - self.start - self.value - self.interval - _AXIS - 2 * _GAP
+
+    def x(self, share: float) -> str:
+        """Return the picture's x coordinate of a share of the axis."""
+        return f"{self.start + self.room * share:.1f}"
+
+    def head(self) -> tuple[str, tuple[_Cell, ...]]:
+        """Return the column heads."""
+        return _HEAD, self.cells("n" if self.count else "", "value", "interval")
+
+    def rows(self, line: ForestRow) -> Iterator[_Row]:
+        """Yield the text lines of a row: a row for the label first, where the label has several rows."""
+        space = "\u00a0" * self.indent
+        if self.indent and line.span:
+            people = f" n = {line.people:,}" if line.people else ""
+            yield _Row(f"{line.label[: int(self.width / _LETTER) - 14]}{people}")
+        letters = max(8, int(self.label / _LETTER) - self.indent)
+        parts = wrap(line.named(several=bool(self.indent)), letters) or [""]
+        cells = self.cells(_people(line.n), line.value_and_note, line.interval)
+        yield _Row("\n".join(space + part for part in parts), cells, line)
+
+    def cells(self, n: str, value: str, interval: str) -> tuple[_Cell, ...]:
+        """Return the cells after the label, each with the distance of its right end from that of the line."""
+        after_value = self.interval + _GAP if self.interval else 0.0
+        counted = [_Cell(n, self.width - self.label - self.count - _GAP)] if self.count else []
+        given = [_Cell(interval, 0.0)] if self.interval else []
+        return *counted, _Cell(value, after_value), *given
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell that is aligned right, and the distance of its right end from that of the line, in pixels."""
+
+    text: str
+    right: float
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row: its head, the cells after it, and the line whose interval is drawn in it, if any."""
+
+    head: str
+    cells: tuple[_Cell, ...] = ()
+    line: ForestRow | None = None
+
+    @property
+    def high(self) -> int:
+        return self.head.count("\n") + 1
+
+
+def _people(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"
+
+
+def _width(text: str) -> float:
+    """Return about how wide a text is, in pixels."""
+    return sum(_WIDTHS.get(letter, _LETTER) for letter in text) + 1
+
+
+def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
+    """Return a forest for paper: tables over a picture of their intervals, cut between labels to fill pages.
+
+    The style sheet renders rows as plain lines, since real tables take ten times as long; a screen reader still sees a
+    table.
+    """
+    lines = list(rows_of(panel))
+    paper = _Layout.fitting(lines, width, several=len(panel.series) > 1)
+    rows = [row for line in lines for row in paper.rows(line)]
+    shown = _rows_that_fit(rows)
+    more = sum(row.line is not None for row in rows[len(shown) :])
+    pieces = [
+        {
+            "src": as_source(_picture(panel, paper, piece, head=number == 0)),
+            "head": paper.head() if number == 0 else None,
+            "rows": piece,
+        }
+        for number, piece in enumerate(_pieces(shown, indented=bool(paper.indent)))
+    ]
+    return {
+        "title": panel.title,
+        "width": width,
+        "pieces": pieces,
+        "more": f"{more:,} more {'row is' if more == 1 else 'rows are'} in report.html." if more else "",
+    }
+
+
+def as_source(svg: str) -> str:
+    """Return a picture as an image source, which is not parsed as part of the page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+
+def _rows_that_fit(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the rows that fit into a panel."""
+    most = _MOST_LINES if sum(row.high for row in rows) <= _MOST_LINES else _CUT_TO
+    heights = accumulate(row.high for row in rows)
+    return [row for row, height in zip(rows, heights, strict=True) if height <= most]
+
+
+def _pieces(rows: Sequence[_Row], *, indented: bool) -> list[list[_Row]]:
+    """Cut rows into pieces of about a dozen lines, between labels; the last has at least half as many."""
+    pieces: list[list[_Row]] = [[]]
+    for position, row in enumerate(rows):
+        begins_label = not row.cells if indented else True
+        full = sum(other.high for other in pieces[-1]) >= _PIECE
+        if begins_label and full and sum(other.high for other in rows[position:]) >= _PIECE / 2:
+            pieces.append([])
+        pieces[-1].append(row)
+    return pieces
+
+
+def _picture(panel: Forest, paper: _Layout, rows: Sequence[_Row], *, head: bool) -> str:
+    """Draw the axis and intervals; marks of one look share a path, since the renderer is slow with many."""
+
+    def x(number: float) -> str:
+        return paper.x(panel.share(number))
+
+    paths: dict[str, list[str]] = {}
+    height, dashed = int(head) - 1, f'stroke="{PALETTE[6]}" stroke-dasharray="3 2"'
+    for row in rows:
+        height += row.high
+        if row.line is not None:
+            top = height * _ROW
+            if panel.zero is not None:  # not across the rows of labels, which may extend beyond it
+                paths.setdefault(dashed, []).append(f"M{x(panel.zero)} {top + _ROW}v-{row.high * _ROW}")
+            for look, path in _marks(row.line, x, top, panel):
+                paths.setdefault(look, []).append(path)
+            if paper.indent and row.line.span:
+                paths.setdefault('stroke="#bbb" stroke-width=".6"', []).append(f"M0 {top - _ROW}H{paper.width}")
+    axis = f'<g fill="#444" transform="translate(0 -1)">{axis_numbers(panel, x, 12, paper.room)}</g>' if head else ""
+    drawn = [f'<path fill="none" {look} d="{"".join(parts)}"/>' for look, parts in paths.items()]
+    size = f'width="{paper.width}" height="{(height + 1) * _ROW}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{axis}{"".join(drawn)}</svg>'
+
+
+def _marks(line: ForestRow, x: Callable[[float], str], top: int, panel: Forest) -> Iterator[tuple[str, str]]:
+    """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
+    row, middle = line.row, top + _ROW / 2
+    for (left, right), look in lengths_of(line, panel, "#000"):
+        yield look, f"M{x(left)} {middle}H{x(right)}"
+    if row["value"] is not None and not panel.bars:
+        yield f'stroke="{line.colour}" stroke-width="5.4" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
+        if interval_of(row) is None:
+            yield 'stroke="#fff" stroke-width="2.6" stroke-linecap="round"', f"M{x(row['value'])} {middle}h.01"
+    for dark in dark_of(row):
+        yield 'stroke="#000" stroke-width="2"', f"M{x(dark)} {top + 1}v{_ROW - 2}"
