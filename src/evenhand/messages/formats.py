@@ -139,7 +139,7 @@ def show_interval(low: float | None, high: float | None, style: Format = "number
 
 
 def show_p(value: float, alpha: float | None = None) -> str:
-    """Return a p-value for a sentence, with more digits if rounding would hide its side of alpha.
+    """Return a p-value for a sentence; which side of alpha it lies on, if rounding would hide that.
 
     From 0.1 on two digits: 9,999 permutations know no more.
 
@@ -148,16 +148,23 @@ def show_p(value: float, alpha: float | None = None) -> str:
     >>> show_p(0.0123), show_p(1e-9), show_p(0.4154)
     ('p = 0.012', 'p < 0.001', 'p = 0.42')
     >>> show_p(0.0498, alpha=0.05), show_p(0.05004, alpha=0.05)
-    ('p = 0.0498', 'p = 0.05004')
+    ('p < 0.05', 'p > 0.05')
     """
     if value < 0.001:
         return "p < 0.001"
-    digits = 3 if value < 0.1 else 2
-    while alpha is not None and digits < 8 and value != alpha and float(f"{value:.{digits}f}") == alpha:
-        digits += 1
-    return f"p = {value:.{digits}f}"
+    text = f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    if alpha is None or value == alpha or float(text) != round(alpha, 3):
+        return f"p = {text}"
+    return f"p {'<' if value < alpha else '>'} {alpha:g}"
 
 
 def show_confidence(confidence: float) -> str:
-    """Return a confidence as in '95%'."""
-    return f"{100 * confidence:g}%"
+    """Return a confidence as in '95%', with up to two decimals, or as many as keep it from 100%.
+
+    Examples
+    --------
+    >>> show_confidence(0.95), show_confidence(1 - 0.05 / 12), show_confidence(0.999999)
+    ('95%', '99.58%', '99.9999%')
+    """
+    text = f"{100 * confidence:.2f}".rstrip("0").rstrip(".")
+    return f"{100 * confidence:g}%" if text in ("100", "0") else f"{text}%"

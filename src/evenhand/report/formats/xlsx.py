@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ConfigError
 from evenhand.messages import showable
+from evenhand.messages.formats import show
 from evenhand.report import page
 from evenhand.report.answer import answer
 from evenhand.report.formats import Files
@@ -30,7 +31,8 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "label": {"bold": True, "valign": "top", "text_wrap": True},
     "text": {"valign": "top", "text_wrap": True},
     "whole": {"num_format": "#,##0"},
-    "number": {"num_format": "0.000"},
+    "number": {"num_format": "#,##0.000"},
+    "p": {"num_format": '[<0.001]"<0.001";0.000'},
 }
 
 
@@ -99,9 +101,10 @@ def _write_table(sheet: Any, columns: Sequence[str], rows: Sequence[Sequence[Any
     for position, column in enumerate(columns):
         sheet.write_string(0, position, column, looks["head"])
         sheet.set_column(position, position, _width(column, rows, position))
+    formats = [looks[_look(column, [row[position] for row in rows])] for position, column in enumerate(columns)]
     for number, row in enumerate(rows, 1):
         for position, value in enumerate(row):
-            _write_cell(sheet, number, position, value, looks)
+            _write_cell(sheet, number, position, value, formats[position])
     sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)
 
 
@@ -120,11 +123,18 @@ def _width(column: str, rows: Sequence[Sequence[Any]], position: int) -> int:
     return min(max(len(column), longest) + 2, _WIDEST_COLUMN)
 
 
-def _write_cell(sheet: Any, row: int, column: int, value: object, looks: Mapping[str, Any]) -> None:
+def _look(column: str, values: Sequence[object]) -> str:
+    """Return the format of a column: of p-values, of whole numbers, or of others, with three decimals."""
+    if column.startswith("p_"):
+        return "p"
+    return "number" if any(isinstance(value, float) and not value.is_integer() for value in values) else "whole"
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: object, look: Any) -> None:
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
     elif isinstance(value, int | float):
-        sheet.write_number(row, column, value, looks["whole" if float(value).is_integer() else "number"])
+        sheet.write_number(row, column, value, look)
     elif value is not None:
         sheet.write_string(row, column, showable(_text(value)))
 
@@ -133,6 +143,8 @@ def _text(value: object) -> str:
     """Return a value as text: several values separated by commas."""
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_text(item)}" for name, item in value.items())
+    if isinstance(value, float):
+        return show(value)
     return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)
 
 
