@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from evenhand._version import __version__
-from evenhand.cli import audit, commands, init, report, study
+from evenhand.cli import adverse_impact, audit, commands, init, report, study
 from evenhand.cli.console import BAD_INPUT, BUG, INTERRUPTED, print_error
 from evenhand.errors import ConfigError, DataError, EvenhandError, brief
 
@@ -34,6 +34,7 @@ app = typer.Typer(
 app.command()(commands.demo)
 app.command()(init.init)
 app.command()(audit.audit)
+app.command()(adverse_impact.adverse_impact)
 app.command()(report.report)
 app.command()(report.compare)
 app.command()(report.plan)

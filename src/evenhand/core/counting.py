@@ -48,7 +48,8 @@ class Periods:
 class GroupCounts:
     """The people of one grouping under one model, and how many of them have the favourable decision.
 
-    `unknown` are people whose group is unknown or `hidden` because it is small.
+    `unknown` are people whose group is unknown or `hidden` because it is small. `stratum` is the stratum of a
+    legitimate factor that they belong to; None for everybody.
     """
 
     model: str
@@ -59,6 +60,7 @@ class GroupCounts:
     unknown: int
     hidden: int = 0
     nobody: str = "nobody was selected"
+    stratum: str | None = None
 
 
 def counted_groups(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> GroupCounts:
@@ -78,8 +80,10 @@ class Counting(Protocol):
     def series(self, table: Table, spec: Any, periods: Periods) -> Iterator[GroupSeries]:
         """Yield every rate of every group and of the reference group, by period."""
 
-    def selections(self, result: Result, groupings: Collection[str]) -> Iterator[GroupCounts]:
-        """Yield the favourable decisions by group, for every model and each of these groupings."""
+    def selections(
+        self, result: Result, groupings: Collection[str], *, by_stratum: bool = False
+    ) -> Iterator[GroupCounts]:
+        """Yield the favourable decisions by group, for every model and each of these groupings; perhaps by stratum."""
 
     def favourable(self, result: Result) -> dict[str, str | None]:
         """Return the decision that is good for the person by model: selected, not_selected, or None."""

@@ -52,6 +52,31 @@ class Impact(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pooled(Record):
+    """The selection of one group beside the group with the highest rate, within events and pooled over them."""
+
+    model: str = column("the model", reveals="name")
+    grouping: str = column("the grouping", reveals="name")
+    group: str = column("the group", reveals="name")
+    highest: str = column("the group with the highest rate of all events together", reveals="name")
+    events: int = column(
+        "the events in which some, but not all, people of the two groups were selected", reveals="safe"
+    )
+    n: int = column("the people of the group in these events", reveals="count")
+    selected: int = column("how many of them got the favourable decision", reveals="count")
+    expected: float = column("how many would have, at equal rates in every event", reveals="number")
+    ratio: float | None = column("Mantel-Haenszel ratio of the rates", reveals="number")
+    low: float | None = column("lower limit of the ratio, of this pair alone", reveals="number")
+    high: float | None = column("upper limit of the ratio, of this pair alone", reveals="number")
+    standard_deviations: float | None = column("selected minus expected, in standard deviations", reveals="number")
+    p_value: float | None = column("exact conditional test of equal rates in every event, two-sided", reveals="number")
+    consistency: float | None = column(
+        "p-value of Breslow and Day's test that the odds ratio is the same in all events", reveals="number"
+    )
+    status: Message = column("'ok', or why nothing can be pooled", OK, reveals="name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Record):
     """The selection rate or scoring rate of one category, and its impact ratio."""
 
@@ -87,7 +112,7 @@ class Clause(Record):
     remark: str = column("what it holds, or what is missing", reveals="name")
 
 
-TABLES: dict[str, type[Record]] = {"impact": Impact, "rates": Rate, "checklist": Clause}
+TABLES: dict[str, type[Record]] = {"impact": Impact, "pooled": Pooled, "rates": Rate, "checklist": Clause}
 """The tables that a profile may have."""
 
 

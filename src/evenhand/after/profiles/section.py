@@ -9,13 +9,14 @@ from evenhand.after.counting import counting_result
 from evenhand.after.profiles import NO_ADVICE, PROFILES
 from evenhand.after.profiles.charts import impact_figure
 from evenhand.after.profiles.checklists import checklist, without_rates
-from evenhand.after.profiles.result import Clause, Impact, ProfileResult, Rate
+from evenhand.after.profiles.result import Clause, Impact, Pooled, ProfileResult, Rate
 from evenhand.after.profiles.tables import (
     SMALL_SHARE,
     count_notes,
     covered_groupings,
     impact_rows,
     is_reverse,
+    pooled_rows,
     rate_notes,
     rate_rows,
     unknown_notes,
@@ -81,19 +82,25 @@ def _counted_table(
     groupings, left_out = covered_groupings(table.groupings, config.report.profile_groupings)
     notes_shown = [left_out, *notes] if left_out else [*notes]
     if ugesp:
-        return {"impact": tuple(impact_rows(result, groupings))}, [*notes_shown, *unknown_notes(result, groupings)]
+        impacts = tuple(impact_rows(result, groupings))
+        pooled = tuple(pooled_rows(result, impacts))
+        tables = {"impact": impacts, **({"pooled": pooled} if pooled else {})}
+        return tables, [*notes_shown, *unknown_notes(result, groupings)]
     return {"rates": tuple(rate_rows(result, table, groupings))}, [*notes_shown, *rate_notes(result, table)]
 
 
 def profile_section(result: ProfileResult, counted: Result | None) -> Section:
     """Return a profile's section; `counted` is the result that counts its people, if any."""
     profile = PROFILES[result.name]
-    impact, rates, clauses = (result.tables.get(table, ()) for table in ("impact", "rates", "checklist"))
+    impact, pooled, rates, clauses = (
+        result.tables.get(table, ()) for table in ("impact", "pooled", "rates", "checklist")
+    )
     parts: list[DisplayTable | Figure] = []
     if impact:
         parts.append(impact_figure(impact))
     if counted is not None:
         parts += [_impact_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(impact))]
+        parts += [_pooled_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(pooled))]
         parts += [_rate_table(rows, counted, number) for number, rows in enumerate(_split_by_grouping(rates))]
     if clauses:
         parts.append(_clause_table(clauses))
@@ -145,6 +152,26 @@ def _impact_table(rows: list[Impact], counted: Result, number: int) -> DisplayTa
     whom = "; counted are people not selected, the favourable decision" if reverse else ""
     compared = f"each group compared with {first.highest}, which has the highest rate{among}{whom}"
     return make_table(f"{first.model}, by {first.grouping}: {compared}", columns, rows, folded=number >= OPEN_TABLES)
+
+
+def _pooled_table(rows: list[Pooled], counted: Result, number: int) -> DisplayTable:
+    first, confidence = rows[0], show_confidence(counted.spec.confidence)
+    columns: dict[str, Callable[[Any], Cell]] = {
+        "Group": lambda r: r.group,
+        "Events": lambda r: Number(r.events, "count"),
+        "n": lambda r: Number(r.n, "count"),
+        "Selected": lambda r: Number(r.selected, "count"),
+        "Expected": lambda r: Number(r.expected, "tenths"),
+        "Pooled ratio": lambda r: Number(r.ratio, "number"),
+        f"{confidence} interval": lambda r: Range(r.low, r.high, "number"),
+        "SD": lambda r: Number(r.standard_deviations, "signed"),
+        "Exact p": lambda r: Number(r.p_value, "p"),
+        "p of consistency": lambda r: Number(r.consistency, "p"),
+        "Remark": lambda r: "" if r.status == OK else r.status.text,
+    }
+    within = ", ".join(getattr(counted.spec, "within", ()))
+    caption = f"{first.model}, by {first.grouping}: every group beside {first.highest}, pooled within {within}"
+    return make_table(caption, columns, rows, folded=number >= OPEN_TABLES)
 
 
 def _highest_rate_note(rows: list[Impact], counted: Result) -> str:

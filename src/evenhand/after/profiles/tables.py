@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.after.counting import counting_audit
 from evenhand.after.messages import say
 from evenhand.after.profiles import PROFILES
-from evenhand.after.profiles.result import Impact, Rate
+from evenhand.after.profiles.result import Impact, Pooled, Rate
 from evenhand.audits import REGISTRY
 from evenhand.core.counting import GroupCounts, counted_groups
 from evenhand.core.records import OK
@@ -25,6 +25,7 @@ from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.adverse_impact import adverse_impact
+from evenhand.stats.pooled_events import pooled_selection
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.profile import words
 from evenhand.table.roles import MISSING, SMALL
@@ -156,6 +157,46 @@ def _status_without_people(item: GroupCounts) -> Message:
     """Return the status of a rate or ratio without people."""
     why = item.nobody
     return shared("undefined", why=why if isinstance(why, Message) else Message(why))
+
+
+def pooled_rows(result: Result, impacts: Sequence[Impact]) -> Iterator[Pooled]:
+    """Yield every group beside the one with the highest rate, pooled over the strata of the audit, if it has any."""
+    strata: dict[tuple[str, str], list[GroupCounts]] = {}
+    counts, groupings = result.descriptor.counts, {row.grouping for row in impacts}
+    for item in () if counts is None else counts.selections(result, groupings, by_stratum=True):
+        strata.setdefault((item.model, item.grouping), []).append(item)
+    for row in impacts:
+        if row.group != row.highest and (items := strata.get((row.model, row.grouping))):
+            yield _pooled(row, items, result.spec.confidence)
+
+
+def _pooled(row: Impact, events: Sequence[GroupCounts], confidence: float) -> Pooled:
+    both = [item for item in events if {row.group, row.highest} <= set(item.groups)]
+    places = [[item.groups.index(group) for item in both] for group in (row.group, row.highest)]
+    columns = [
+        [getattr(item, name)[position] for item, position in zip(both, positions, strict=True)]
+        for positions in places
+        for name in ("counted", "n")
+    ]
+    x, n, y, m = columns
+    found = pooled_selection(x, n, y, m, confidence)
+    return Pooled(
+        model=row.model,
+        grouping=row.grouping,
+        group=row.group,
+        highest=row.highest,
+        events=found.events,
+        n=found.n,
+        selected=round(found.observed),
+        expected=found.expected,
+        ratio=finite(found.ratio),
+        low=finite(found.low),
+        high=finite(found.high),
+        standard_deviations=finite(found.deviations),
+        p_value=finite(found.p_value),
+        consistency=finite(found.consistency),
+        status=OK if found.events else shared("undefined", why=say("no_common_event")),
+    )
 
 
 def _impact(item: GroupCounts, least: int, confidence: float) -> Iterator[Impact]:

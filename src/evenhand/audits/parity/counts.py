@@ -12,7 +12,7 @@ from evenhand.audits.parity.gather import state_codes
 from evenhand.audits.parity.metrics import METRICS, ParityMetric
 from evenhand.core.counting import Counting, GroupCounts, GroupSeries, Periods, counted_groups
 from evenhand.core.groups import reference_of
-from evenhand.core.records import OVERALL
+from evenhand.core.records import OVERALL, STANDARDISED
 from evenhand.core.result import Result
 from evenhand.table.roles import UNNAMED
 from evenhand.table.validation import state_key
@@ -51,19 +51,23 @@ class ParityCounts:
                         coordinates = periods.model, grouping, metric, group, reference
                         yield GroupSeries(*coordinates, n[group_position], hits[group_position], n[other], hits[other])
 
-    def selections(self, result: Result, groupings: Collection[str]) -> Iterator[GroupCounts]:
-        """Yield who got the favourable decision, by model and grouping."""
-        counts: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    def selections(
+        self, result: Result, groupings: Collection[str], *, by_stratum: bool = False
+    ) -> Iterator[GroupCounts]:
+        """Yield who got the favourable decision, by model and grouping, and perhaps by stratum."""
+        counts: dict[tuple[str, str, str | None], dict[str, tuple[int, int]]] = {}
         reverse = {model for model, side in self.favourable(result).items() if side == "not_selected"}
-        for value in result.rows("values", metric=self.metric, stratum=None):
-            if value.group == OVERALL or value.grouping not in groupings:
+        for value in result.rows("values", metric=self.metric):
+            is_wanted = value.stratum != STANDARDISED and (value.stratum is not None) is by_stratum
+            if not is_wanted or value.group == OVERALL or value.grouping not in groupings:
                 continue
             chosen = 0 if value.value is None else round(value.n * value.value)
             good = value.n - chosen if value.model in reverse else chosen
-            counts.setdefault((str(value.model), str(value.grouping)), {})[value.group] = (value.n, good)
-        for (model, grouping), groups in counts.items():
+            place = (str(value.model), str(value.grouping), value.stratum)
+            counts.setdefault(place, {})[value.group] = (value.n, good)
+        for (model, grouping, stratum), groups in counts.items():
             nobody = "everybody was selected" if model in reverse else "nobody was selected"
-            yield replace(counted_groups(model, grouping, groups), nobody=nobody)
+            yield replace(counted_groups(model, grouping, groups), nobody=nobody, stratum=stratum)
 
     def favourable(self, result: Result) -> dict[str, str | None]:
         """Return the favourable side of each model's decision."""
