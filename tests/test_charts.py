@@ -14,6 +14,8 @@ import pytest
 from evenhand.charts import (
     PALETTE,
     Curve,
+    Icons,
+    OfHundred,
     Picture,
     Slopes,
     columns_for,
@@ -363,3 +365,21 @@ def test_texts_of_a_slope_never_lie_over_each_other() -> None:
         assert min(below - above for above, below in pairwise(heights)) >= 13
     high = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', svg)[0])
     assert max(y for _, y in places) <= high
+
+
+def test_each_group_has_100_icons_and_its_numbers_in_words() -> None:
+    groups = (OfHundred("<b>", 1234, 7, 25), OfHundred("B", 50, 0, 0), OfHundred("C", 9, 60, 40))
+    svg = to_svg(Icons("Model", groups, "too many", "too few"), "t", "d", name="a", width=340)
+    ElementTree.fromstring(svg)  # noqa: S314
+
+    def drawn(path: str) -> int:
+        return sum(round((float(long) - 0.1) / 13) + 1 for long in re.findall(r"h([\d.]+)", path))
+
+    heads = re.findall(r'<path( [^>]*?)? ?stroke-width="(?:4.4|2)" d="([^"]+)"', svg)
+    of_look = [drawn(path) for style, path in heads if "class" not in style][0:3]
+    assert sum(of_look) == 300
+    assert of_look[1:] == [7 + 60, 25 + 40], "solid, then outlines"
+    texts = texts_of(svg)
+    assert {"n = 1,234", "7 too many", "25 too few", "0 too many", "60 too many", "&lt;b&gt;"} <= set(texts)
+    high = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', svg)[0])
+    assert max(float(y) for y in re.findall(r"M[\d.]+ (\d+)h", svg)) < high

@@ -7,6 +7,7 @@ its own. `to_svg` makes a panel accessible, and a `Picture` joins the panels of 
 from evenhand.charts.curves import Curve, curve
 from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, share_axis
 from evenhand.charts.grids import Grid, grids_of
+from evenhand.charts.icons import Icons, OfHundred
 from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path, same_looks
 from evenhand.charts.pictures import Picture, columns_for, legend_of, to_svg
 from evenhand.charts.slopes import Slopes
@@ -19,6 +20,8 @@ __all__ = [
     "Curve",
     "Forest",
     "Grid",
+    "Icons",
+    "OfHundred",
     "Panel",
     "Picture",
     "Slopes",

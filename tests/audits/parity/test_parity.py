@@ -11,6 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity.gather import Totals
+from evenhand.core.display import Figure
 from evenhand.core.records import OK
 from evenhand.errors import ConfigError
 from evenhand.stats.types import FloatArray
@@ -333,3 +334,27 @@ def test_a_rate_has_one_axis_from_0_in_all_groupings_and_a_gap_names_its_groups(
     (row,) = gaps.rows
     gap = next(g for g in result.gaps if (g.grouping, g.kind, g.against) == ("race", "difference", "worst_pair"))
     assert row["pair"] == f"{gap.group} ({people[gap.group]}) − {gap.reference} ({people[gap.reference]})"
+
+
+def test_icons_count_the_errors_among_100_people_of_each_group() -> None:
+    rng = np.random.default_rng(8)
+    group, y = rng.choice(["A", "B"], 900, p=[0.7, 0.3]), rng.integers(0, 2, 900)
+    chosen = np.where(rng.random(900) < np.where(group == "A", 0.1, 0.3), 1 - y, y)
+    data = {"group": group, "y": y, "chosen": chosen, "weight": rng.uniform(0.5, 2, 900)}
+
+    def figure(**roles: Any) -> Figure | None:
+        result = eh.parity(eh.Table(data, groups="group", outcome="y", predictions="chosen", **roles), resamples=100)
+        figures = (part for part in result.section().parts if isinstance(part, Figure))
+        return next((part for part in figures if part.title.startswith("Errors")), None)
+
+    drawn = figure()
+    assert drawn is not None
+    (panel,) = drawn.charts
+    assert [group.group for group in panel.groups] == ["B", "A"], "the most errors first"
+    for of_group in panel.groups:
+        here = group == of_group.group
+        assert of_group.n == here.sum()
+        assert of_group.solid == round(100 * (here & (chosen > y)).sum() / here.sum())
+        assert of_group.hollow == round(100 * (here & (chosen < y)).sum() / here.sum())
+        assert f"of 100 {of_group.group}: {of_group.solid} wrongly selected" in drawn.description
+    assert figure(weight="weight") is None, "weighted rates count no people"

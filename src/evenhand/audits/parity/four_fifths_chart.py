@@ -36,15 +36,15 @@ class AskedFor(NamedTuple):
 
         With x of n selected, a ratio c and y of m selected in the reference group, it is ceil(c n y / m) - x.
         """
-        here, there = _selected(value), _selected(self.reference)
+        here, there = people_of(value), people_of(self.reference)
         if here is None or there is None:
             return None
         needed = Fraction(repr(self.ratio)) * value.n * there / self.reference.n
         return max(0, ceil(needed) - here)
 
 
-def _selected(value: Value) -> int | None:
-    """Return how many people are selected; None where the rate is not one of counts, as with weights."""
+def people_of(value: Value) -> int | None:
+    """Return how many people a rate counts; None where it is not one of counts, as with weights."""
     selected = (value.value or 0.0) * value.n
     is_counted = value.value is not None and abs(selected - round(selected)) < 1e-6 * max(1, value.n)
     return round(selected) if is_counted else None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.audits.parity import charts
+from evenhand.audits.parity.errors_chart import error_figure
 from evenhand.charts import MOST_ROWS, Grid
 from evenhand.core.display import (
     DESCRIBES,
@@ -50,6 +51,8 @@ def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
             f"Every gap by {grouping}: the difference or ratio between a group and its reference, rates in points",
             confidence,
         )
+    if (errors := error_figure(result, result.groupings[0])) is not None:
+        yield errors
     if result.calibration:
         yield _calibration_figure(result, result.groupings[0])
         yield _calibration_table(result, result.groupings[0])

@@ -1,0 +1,75 @@
+"""The chart of errors: of 100 people of each group, how many are wrongly selected or wrongly not selected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from evenhand.audits.parity.four_fifths_chart import people_of
+from evenhand.charts import Icons, OfHundred
+from evenhand.core.display import DESCRIBES, Figure
+from evenhand.core.records import OK, Value
+from evenhand.table.roles import MISSING
+
+if TYPE_CHECKING:
+    from evenhand.audits.parity.result import ParityResult
+
+MOST_GROUPS = 6
+"""The most groups with icons; the tables have all rates."""
+_SOLID, _HOLLOW = "wrongly selected", "wrongly not selected"
+
+
+def error_figure(result: ParityResult, grouping: str) -> Figure | None:
+    """Return the icons of the largest groups for each model; None where errors are not counted."""
+    panels = tuple(panel for model in _models(result) if (panel := _panel(result, grouping, model)).groups)
+    if not panels:
+        return None
+    described = (
+        f"{panel.title}, of 100 {group.group}: {group.solid} {_SOLID}, {group.hollow} {_HOLLOW}"
+        for panel in panels
+        for group in panel.groups
+    )
+    return Figure(
+        f"Errors per 100 people, by {grouping}",
+        f"Solid: {_SOLID}, without the positive outcome. Outlines: {_HOLLOW}, with it. Pale: rightly decided. Of many "
+        "groups the largest are drawn.",
+        f"{'; '.join(described)}.",
+        panels,
+        DESCRIBES,
+    )
+
+
+def _models(result: ParityResult) -> list[str]:
+    return list(dict.fromkeys(record.model or "" for record in result.values))
+
+
+def _panel(result: ParityResult, grouping: str, model: str) -> Icons:
+    """Return a model's groups, the largest ones, with the most errors first."""
+    groups = sorted(_groups(result, grouping, model), key=lambda group: -group.n)[:MOST_GROUPS]
+    ranked = sorted(groups, key=lambda group: -(group.solid + group.hollow))
+    return Icons(model, tuple(ranked), _SOLID, _HOLLOW)
+
+
+def _groups(result: ParityResult, grouping: str, model: str) -> Iterator[OfHundred]:
+    rates = {
+        metric: {r.group: r for r in result.rows("values", metric=metric, grouping=grouping, stratum=None, model=model)}
+        for metric in ("tpr", "fpr")
+    }
+    for group, found in rates["tpr"].items():
+        if group in rates["fpr"] and group != MISSING and (errors := of_hundred(found, rates["fpr"][group])):
+            yield errors
+
+
+def of_hundred(true: Value, false: Value) -> OfHundred | None:
+    """Return how many of 100 people of a group are wrongly selected, and wrongly not, from its two rates.
+
+    Of P people with the positive outcome x are selected, of N others y: 100 y / (P + N) are wrongly selected and
+    100 (P - x) / (P + N) wrongly not, both rounded. None where a rate has too few people or is not one of counts of
+    people, as with weights.
+    """
+    right, wrong = people_of(true), people_of(false)
+    if right is None or wrong is None or {true.status, false.status} != {OK}:
+        return None
+    everybody = true.n + false.n
+    selected, missed = round(100 * wrong / everybody), round(100 * (true.n - right) / everybody)
+    return OfHundred(str(true.group), everybody, selected, min(missed, 100 - selected))

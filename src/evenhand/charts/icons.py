@@ -1,0 +1,115 @@
+"""Icons of 100 people for each group: how many of them a decision is wrong about, in two ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from math import ceil
+from textwrap import wrap
+
+from evenhand.charts.look import LINE, Legend, head_of, letters, text_at
+
+_ACROSS, _DOWN = 13, 15
+"""From one person to the next."""
+_BLOCK, _GAP = 10 * _ACROSS, 30
+
+
+@dataclass(frozen=True)
+class OfHundred:
+    """A group of 100 people: its name and size, and how many are drawn solid and as outlines."""
+
+    group: str
+    n: int
+    solid: int
+    hollow: int
+
+
+@dataclass(frozen=True)
+class Icons:
+    """One panel of groups of 100 people.
+
+    Parameters
+    ----------
+    title : the panel's title.
+    groups : the groups, in order.
+    solid, hollow : what people drawn in either way are; the others are pale.
+    """
+
+    title: str
+    groups: tuple[OfHundred, ...]
+    solid: str
+    hollow: str
+
+    @property
+    def legend(self) -> Legend:
+        """None: each group says its numbers."""
+        return []
+
+    def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:  # noqa: ARG002 - people have a size of their own
+        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
+        panel = self if titles else replace(self, title="")
+        wide = width or 2 * (_BLOCK + _GAP)
+        top, head = head_of(panel.title, [], wide)
+        across = max(1, (wide + _GAP) // (_BLOCK + _GAP))
+        texts, people = [head], list[tuple[str, float, float, int]]()
+        for start in range(0, len(panel.groups), across):
+            row = panel.groups[start : start + across]
+            lines = [list(panel._texts(group)) for group in row]
+            below = top + max(map(len, lines)) * LINE + 12
+            for column, (group, of_group) in enumerate(zip(row, lines, strict=True)):
+                left = column * (_BLOCK + _GAP)
+                texts += [_line(left, top, number, text) for number, text in enumerate(of_group)]
+                people += _runs(left, below, group)
+            top = below + 10 * _DOWN + 10
+        return wide, ceil(top), "".join([*texts, *_drawn(people)])
+
+    def _texts(self, group: OfHundred) -> Iterator[str]:
+        """Yield the lines above a group: its name, its size, and its numbers of 100."""
+        yield from wrap(group.group, letters(_BLOCK + _GAP - 10)) or [""]
+        yield f"n = {group.n:,}"
+        yield f"{group.solid} {self.solid}"
+        yield f"{group.hollow} {self.hollow}"
+
+
+def _line(left: float, top: float, number: int, text: str) -> str:
+    bold = ' font-weight="600"' if number == 0 else ""
+    return text_at(left, top + (number + 1) * LINE, text, f'fill="currentColor"{bold}')
+
+
+def _runs(left: float, top: float, group: OfHundred) -> Iterator[tuple[str, float, float, int]]:
+    """Yield neighbours of one look in a row: first the solid people, then the outlines, then the pale ones.
+
+    Of each: the look, the place of the first one, and how many there are.
+    """
+    looks = ["solid"] * group.solid + ["hollow"] * group.hollow
+    looks += ["pale"] * (100 - len(looks))
+    for row in range(10):
+        column = 0
+        for look, same in groupby(looks[10 * row : 10 * row + 10]):
+            number = len(list(same))
+            yield look, left + column * _ACROSS + 5, top + row * _DOWN, number
+            column += number
+
+
+def _drawn(runs: Sequence[tuple[str, float, float, int]]) -> Iterator[str]:
+    """Yield all people as dots, a head over shoulders: neighbours are one line of dashes of no length.
+
+    Outlines are people with smaller ones on them in the colour of the ground.
+    """
+    yield f'<g fill="none" stroke="currentColor" stroke-linecap="round" stroke-dasharray="0 {_ACROSS}">'
+    for look, style, (head, shoulders) in _LAYERS:
+        places = [(x, y, (number - 1) * _ACROSS + 0.1) for name, x, y, number in runs if name == look]
+        for width, down in ((head, 0), (shoulders, 6)) if places else ():
+            path = "".join(f"M{x:g} {y + down:.0f}h{long:g}" for x, y, long in places)
+            yield f'<path{style} stroke-width="{width}" d="{path}"/>'
+    yield "</g>"
+
+
+_LAYERS = (
+    ("pale", ' opacity=".22"', (4.4, 7)),
+    ("solid", "", (4.4, 7)),
+    ("hollow", "", (4.4, 7)),
+    ("hollow", ' class="ground" stroke="#fff"', (2, 4.4)),
+)
+"""What is drawn, in order: the look, its style, and the widths of heads and shoulders."""
