@@ -320,7 +320,7 @@ def test_many_critics_are_not_listed_one_by_one(audit: Audit, monkeypatch: pytes
 def test_large_data_get_fewer_resamples_and_say_so(
     answers: Frame, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenhand.audits.disagreement.groups.MOST_PRODUCTS", 480 * 250)
+    monkeypatch.setattr("evenhand.audits.disagreement.groups.MOST_NUMBERS", 3 * 250)
     result = audit(answers, resamples=300)
     assert "Intervals by race rest on 250 resamples instead of 300, because of the size." in [
         note.text for note in result.notes

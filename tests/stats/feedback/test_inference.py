@@ -252,6 +252,6 @@ def test_wide_bounds_need_one_side_only_above(crossed: Sampler) -> None:
     """What is left open is many standard errors wide, so that a gap at the upper bound is missed on one side only."""
     answers = crossed(np.random.default_rng(22), labels=3, cases=120, critics=40, each=30, bias=(0.0, 1.5))
     rng = np.random.default_rng(0)
-    found = gap_intervals(answers, ["equal_opportunity"], rng=rng, draws=60)["equal_opportunity"]
+    found = gap_intervals(answers, ["equal_opportunity"], rng=rng, draws=600)["equal_opportunity"]
     assert found.gap.upper - found.gap.lower > 5 * found.stderr.max()
     assert found.above / found.stderr[1] == pytest.approx(student_t.ppf(0.95, 39), rel=0.1)

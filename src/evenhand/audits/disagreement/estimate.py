@@ -193,6 +193,7 @@ def gap_estimates(
         metrics,
         rng=plan.rng,
         draws=plan.draws,
+        pair_draws=plan.pair_draws,
         resampled=plan.resampled,
         confidence=spec.confidence,
         bounds=spec.bounds,

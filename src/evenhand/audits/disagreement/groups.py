@@ -21,8 +21,8 @@ from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
 LEAST_RESAMPLES = 200
-MOST_PRODUCTS = 2_000_000_000
-MOST_PAIRS = 6_000
+MOST_NUMBERS = 1_000_000
+MOST_PAIRS = 12_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -208,9 +208,13 @@ def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> An
 
 @dataclass(frozen=True)
 class Resampling:
-    """One bootstrap: its number of resamples, its resampling units, and its own generator."""
+    """One bootstrap: its number of resamples, its resampling units, and its own generator.
+
+    In only some resamples, `pair_draws`, the smallest gap of each pair of groups is searched for.
+    """
 
     draws: int
+    pair_draws: int
     resampled: Resampled
     rng: np.random.Generator
 
@@ -230,9 +234,9 @@ def resampling_of(answers: Answers, spec: DisagreementSpec, purpose: int = 0) ->
     purpose
         The number of this bootstrap within the audit.
     """
-    draws = min(spec.resamples, MOST_PRODUCTS // max(len(answers.answer), 1))
-    if answers.feedback.labels > 2:  # each resample searches for the smallest gap of each pair of groups
-        draws = min(draws, MOST_PAIRS // max(answers.groups * (answers.groups - 1) // 2, 1))
+    pairs, least = max(answers.groups * (answers.groups - 1) // 2, 1), min(LEAST_RESAMPLES, spec.resamples)
+    draws = max(min(spec.resamples, MOST_NUMBERS // (pairs * answers.feedback.labels)), least)
+    pair_draws = max(min(draws, MOST_PAIRS // pairs), least)
     what: Resampled = "cases" if answers.critics == 1 else "critics" if spec.answers.cases == "all" else "both"
     rng = data_rng(purpose, answers.answer, answers.critic)
-    return Resampling(max(draws, min(LEAST_RESAMPLES, spec.resamples)), what, rng)
+    return Resampling(draws, pair_draws, what, rng)

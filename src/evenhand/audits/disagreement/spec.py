@@ -145,7 +145,7 @@ class DisagreementSpec(Spec):
         Answers(), description="How the answers are read, and where they are if they have a table of their own."
     )
     bounds: Bounds = Field("sharp", description="Sharp bounds, or the looser ones that were published.")
-    resamples: int = Field(1_000, ge=100, le=1_000_000, description="Bootstrap resamples of critics and cases.")
+    resamples: int = Field(5_000, ge=100, le=1_000_000, description="Bootstrap resamples of critics and cases.")
     min_count: int = Field(10, ge=1, description="Groups with fewer cases are listed but left out of gaps.")
     individuals: bool = Field(False, description="Publish the gaps that critics see one by one.")
 

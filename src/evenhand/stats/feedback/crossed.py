@@ -6,7 +6,7 @@ sample. Both are resampled, independently: the weight of an answer is the produc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
@@ -110,12 +110,16 @@ class CrossedDraws:
     An answer drawn with its critic and with its case has weights of variance 1 + 1 + 1 instead of 1. So with V, V_c and
     V_k the variances of the three bootstraps, V - V_c - V_k is the part of single answers, and V_c + V_k minus that
     part is the variance with every part counted once. For means this is the two-way variance of Cameron, Gelbach and
-    Miller.
+    Miller. If the three share the counts of critics and of cases in each resample, the part of single answers is the
+    variance of both - critics - cases + estimate, which is known better than the difference of three variances: as well
+    as with five times the resamples.
 
     Attributes
     ----------
     both, critics, cases
         The three bootstraps of the same T statistics.
+    shared
+        Whether they share their counts.
 
     References
     ----------
@@ -126,21 +130,31 @@ class CrossedDraws:
     both: Draws
     critics: Draws
     cases: Draws
+    shared: bool
 
     def part(self, columns: slice) -> CrossedDraws:
         """Return the draws of some statistics."""
-        return CrossedDraws(*(draws.part(columns) for draws in (self.both, self.critics, self.cases)))
+        both, critics, cases = (draws.part(columns) for draws in (self.both, self.critics, self.cases))
+        return CrossedDraws(both, critics, cases, self.shared)
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> CrossedDraws:
         """Apply a function to the draws, mapping statistics (..., T) to (..., S)."""
         every = (self.both, self.critics, self.cases)
-        return CrossedDraws(*(Draws(function(draws.estimate), function(draws.values)) for draws in every))
+        both, critics, cases = (Draws(function(draws.estimate), function(draws.values)) for draws in every)
+        return CrossedDraws(both, critics, cases, self.shared)
 
     def components(self) -> FloatArray:
         """Return (3, T) the nonnegative variance components of critics, cases and single answers."""
         both, critics, cases = (draws.stderr() ** 2 for draws in (self.both, self.critics, self.cases))
-        answers = np.maximum(both - critics - cases, 0.0)
+        answers = self._of_single_answers if self.shared else np.maximum(both - critics - cases, 0.0)
         return np.stack([np.maximum(critics - answers, 0.0), np.maximum(cases - answers, 0.0), answers])
+
+    @property
+    def _of_single_answers(self) -> FloatArray:
+        estimate = self.both.estimate
+        with np.errstate(invalid="ignore"):
+            interaction = self.both.values - self.critics.values - self.cases.values + estimate
+        return np.asarray(Draws(np.where(np.isfinite(estimate), 0.0, np.nan), interaction).stderr() ** 2)
 
     def stderr(self) -> FloatArray:
         """Return (T,) the standard errors."""
@@ -153,7 +167,14 @@ def crossed_draws(
     """Return the three bootstraps that separate critics, cases and single answers; see `crossed_bootstrap`."""
     require_at_least("draws", draws, 2)
     masses = Masses.from_answers(answers, kind)
-    return CrossedDraws(*(_draws(masses, statistic, rng, draws, what) for what in RESAMPLED))
+    if masses.code.size > FEW_ANSWERS:
+        both, critics, cases = (_draws(masses, statistic, rng, draws, what) for what in RESAMPLED)
+        return CrossedDraws(both, critics, cases, shared=False)
+    with np.errstate(all="ignore"):
+        estimate = statistic(masses.whole)
+        values = [[statistic(drawn) for drawn in every] for every in masses.resampled_answers(draws, RESAMPLED, rng)]
+    both, critics, cases = (Draws(estimate, np.concatenate(drawn)) for drawn in zip(*values, strict=True))
+    return CrossedDraws(both, critics, cases, shared=True)
 
 
 # Masses and their resamples -------------------------------------------------------------------------------------------
@@ -249,10 +270,10 @@ class Masses:
 
     def resamples(self, draws: int, resampled: Resampled, rng: Generator) -> Iterator[FloatArray]:
         """Yield the masses (some draws, kinds, groups, K, answers) of resamples."""
-        sizes = np.bincount(self.kind, minlength=self.kinds), self.answers.cases
         if self.code.size <= FEW_ANSWERS:
-            yield from self._resampled_answers(draws, resampled, sizes, rng)
+            yield from (drawn for (drawn,) in self.resampled_answers(draws, [resampled], rng))
             return
+        sizes = np.bincount(self.kind, minlength=self.kinds), self.answers.cases
         mean = self.whole.ravel()
         present = np.flatnonzero(mean)
         relative = self.covariance(resampled)[np.ix_(present, present)] / np.outer(mean[present], mean[present])
@@ -261,8 +282,8 @@ class Masses:
         small, large = present[~is_large], present[is_large]
         deviation = np.zeros((draws, small.size))
         if small.size:
-            drawn = self._select(small)._resampled_answers(draws, resampled, sizes, rng)
-            values[:, small] = np.concatenate(list(drawn)).reshape(draws, -1)[:, small]
+            parts = self._select(small).resampled_answers(draws, [resampled], rng, sizes)
+            values[:, small] = np.concatenate([drawn for (drawn,) in parts]).reshape(draws, -1)[:, small]
             deviation = values[:, small] / mean[small] - 1.0
         follows = relative[np.ix_(is_large, ~is_large)] @ np.linalg.pinv(
             relative[np.ix_(~is_large, ~is_large)], hermitian=True
@@ -279,12 +300,19 @@ class Masses:
             self.answers.where(keep), self.kind[numbered(self.answers.critic[keep], self.kind.size)[0]], self.kinds
         )
 
-    def _resampled_answers(
-        self, draws: int, resampled: Resampled, sizes: tuple[IntArray, int], rng: Generator
-    ) -> Iterator[FloatArray]:
-        """Yield the answer totals of the resamples, in batches that fit in memory.
+    def resampled_answers(
+        self, draws: int, resampled: Sequence[Resampled], rng: Generator, sizes: tuple[IntArray, int] | None = None
+    ) -> Iterator[list[FloatArray]]:
+        """Yield the masses of resamples answer by answer, in batches that fit in memory.
 
-        `sizes` are the numbers of critics of each kind and of cases in the whole sample.
+        Parameters
+        ----------
+        draws, rng
+            The number of resamples, and the source of randomness.
+        resampled
+            What is resampled: for each of these there is an array of masses, from the same counts.
+        sizes
+            The numbers of critics of each kind and of cases in the whole sample, if they are not those of the answers.
         """
         from scipy.sparse import csr_array
 
@@ -298,16 +326,29 @@ class Masses:
         weight = np.ones(block.size) if answers.weight is None else answers.weight
         coordinates = block * answers.cases + position[answers.case], answers.critic
         matrix = csr_array((weight, coordinates), shape=(blocks * answers.cases, answers.critics))
+        number = sizes or (np.bincount(self.kind, minlength=self.kinds), answers.cases)
+
+        def masses(by_case: FloatArray, cases: FloatArray | None) -> FloatArray:
+            """Return masses from the sums (blocks * cases, draws) of drawn critics and the counts of cases."""
+            sums = by_case.reshape(blocks, answers.cases, -1)
+            summed = np.add.reduceat(sums if cases is None else sums * cases, starts, axis=1)
+            found = np.zeros((size, self.kinds, answers.groups * answers.feedback.labels, answers.feedback.answers))
+            found[:, :, present, :] = summed.reshape(self.kinds, answers.feedback.answers, -1, size).transpose(
+                3, 0, 2, 1
+            )
+            return found.reshape(size, *self.whole.shape)
+
+        everybody = np.asarray(matrix @ np.ones((answers.critics, 1)))
         for size in _chunks(draws, blocks * answers.cases + answers.critics):
-            everybody = np.ones((size, answers.critics))
-            drawn = everybody if resampled == "cases" else _counts_within(self.kind, sizes[0], size, rng)
-            sums = np.asarray(matrix @ drawn.T).reshape(blocks, answers.cases, size)
-            if resampled != "critics":
-                sums *= _counts(answers.cases, sizes[1], size, rng).T
-            masses = np.zeros((size, self.kinds, answers.groups * answers.feedback.labels, answers.feedback.answers))
-            summed = np.add.reduceat(sums, starts, axis=1).reshape(self.kinds, answers.feedback.answers, -1, size)
-            masses[:, :, present, :] = summed.transpose(3, 0, 2, 1)
-            yield masses.reshape(size, *self.whole.shape)
+            drawn, cases = everybody, None
+            if set(resampled) != {"cases"}:
+                drawn = np.asarray(matrix @ _counts_within(self.kind, number[0], size, rng).T)
+            if set(resampled) != {"critics"}:
+                cases = _counts(answers.cases, number[1], size, rng).T
+            yield [
+                masses(everybody if what == "cases" else drawn, None if what == "critics" else cases)
+                for what in resampled
+            ]
 
 
 def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray | None) -> FloatArray:
