@@ -486,3 +486,13 @@ def test_what_a_flag_gave_is_not_asked(cli: Cli, place: Path, monkeypatch: pytes
 
 def test_a_proposal_starts_empty() -> None:
     assert Proposal().used == set()
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m", "a\nb = 1", "a\x7f"])
+def test_control_characters_in_names_stay_in_their_comment(cli: Cli, place: Path, name: str) -> None:
+    columns = {name: pick(0, 1), "gender": pick("F", "M"), "approved": pick("Yes", "No")}
+    pd.DataFrame(columns).to_csv("data.csv", index=False)
+    settings, _ = init(cli, "data.csv", "--groups", "gender", "--decisions", "approved", "--yes")
+    assert set(settings["data"]) <= {"source", "groups", "predictions", "outcome", "cuts"}
+    settings, _ = init(cli, "data.csv", "--groups", "gender", "--decisions", name, "--yes", "--force")
+    assert list(settings["data"]["predictions"]) == [name]

@@ -5,6 +5,7 @@ A blank is an empty text. `evenhand audit` refuses it by the name of its setting
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -15,6 +16,9 @@ from evenhand.table.files import FileOptions
 from evenhand.table.profile import ColumnProfile, Look
 
 _GUESSES = 6
+_CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
+"""Characters that a comment may not hold; in names between quotes they are escaped already."""
+
 _FURTHER_SETTINGS = """\
 # Thresholds are yours. With --check, a broken one makes the command fail.
 # [[thresholds]]
@@ -31,7 +35,8 @@ _FURTHER_SETTINGS = """\
 
 def audit_toml(source: str, options: FileOptions, roles: Proposal, seen: Look) -> str:
     """Return the text of an audit.toml for these roles."""
-    return "\n".join(_Writer(source, options, roles, seen).lines()) + "\n"
+    lines = _Writer(source, options, roles, seen).lines()
+    return "\n".join(_CONTROL.sub("?", line) for line in lines) + "\n"
 
 
 def seen_file(source: str, roles: Proposal, seen: Look) -> SeenFile:
