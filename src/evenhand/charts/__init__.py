@@ -5,7 +5,7 @@ its own. `to_svg` makes a panel accessible, and a `Picture` joins the panels of 
 """
 
 from evenhand.charts.curves import Curve, curve
-from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, share_axis
+from evenhand.charts.forests import MOST_ROWS, Forest, forest, forest_row, pair_text, share_axis
 from evenhand.charts.grids import Grid, grids_of
 from evenhand.charts.icons import Icons, OfHundred
 from evenhand.charts.look import MOST_LINES, PALETTE, PANEL_WIDTH, Panel, mark_path, same_looks
@@ -32,6 +32,7 @@ __all__ = [
     "grids_of",
     "legend_of",
     "mark_path",
+    "pair_text",
     "same_looks",
     "share_axis",
     "to_svg",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import ceil, floor, log10
 from textwrap import wrap
@@ -44,6 +44,7 @@ class Curve:
         also `left` and `right`, its limits along the horizontal axis.
     series : the series in order.
     x, y : the titles of the axes.
+    people : the number of people of each series that is a group; the legend has it.
     intervals : whether limits are drawn as a band, as bars, as regions (a box or an ellipse around each point), or not.
     points : whether each point is marked.
     lines : whether the points of a series are joined.
@@ -66,6 +67,7 @@ class Curve:
     series: tuple[str, ...]
     x: str
     y: str
+    people: Mapping[str, int] = field(default_factory=dict)
     intervals: Literal["band", "bars", "boxes", "ellipses", "none"] = "band"
     points: bool = False
     lines: bool = True
@@ -90,7 +92,10 @@ class Curve:
         named = [look for look in looks(self.series) if look[0] not in self.faint]
         if len(named) < 2:
             return []
-        return [(name, colour, shape if self.points else SHAPES[0]) for name, colour, shape in named]
+        return [(self._counted(name), colour, shape if self.points else SHAPES[0]) for name, colour, shape in named]
+
+    def _counted(self, name: str) -> str:
+        return f"{name} (n = {self.people[name]:,})" if name in self.people else name
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
         """Return the panel as SVG: its width, its height and its content; see `Panel`."""

@@ -22,7 +22,7 @@ from evenhand.charts.look import (
     text_at,
     text_width,
 )
-from evenhand.messages.formats import Format, show_tick
+from evenhand.messages.formats import MINUS, Format, show_tick
 
 MOST_ROWS = 24
 """The largest number of rows in a panel."""
@@ -92,6 +92,11 @@ class Forest:
         first, *_, last = self.ticks()
         is_cut = (first > 0 or last < 0) and (self.zero is None or self.dashed != NO_DIFFERENCE)
         return f"axis from {show_tick(first, self.style)}" if is_cut else ""
+
+    @property
+    def paired(self) -> bool:
+        """Whether rows name two groups."""
+        return any(row["pair"] for row in self.rows)
 
     def share(self, number: float) -> float:
         """Return a number's position on the axis, from 0 to 1."""
@@ -176,6 +181,20 @@ def forest_row(record: object, label: str | None, series: str | None = "") -> di
     """Return a record as a row of a forest: its number, its own limits and its number of people."""
     numbers = {name: getattr(record, name, None) for name in ("value", "low", "high", "n")}
     return {"label": label or "", "series": series or "", **numbers}
+
+
+def pair_text(group: str | None, reference: str | None, people: Mapping[str, int] | None = None) -> str:
+    """Return the two groups of a gap, with their numbers of people where these are known.
+
+    Examples
+    --------
+    >>> pair_text("Asian", "Black", {"Asian": 1200})
+    'Asian (1,200) − Black'
+    """
+    if group is None or reference is None:
+        return ""
+    sizes = people or {}
+    return f" {MINUS} ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in (group, reference))
 
 
 def share_axis(panels: Sequence[Forest]) -> list[Forest]:

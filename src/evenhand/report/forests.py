@@ -42,7 +42,7 @@ def forest_view(panel: Forest) -> dict[str, Any]:
         "bounded": any(interval_of(line.row) for line, _ in lines),
         "rows": lines,
         "several": len(panel.series) > 1,
-        "paired": any(line.pair for line, _ in lines),
+        "paired": panel.paired,
         "counted": any(line.n is not None for line, _ in lines),
         "axis": picture(axis_numbers(panel, x), 14, ' fill="currentColor"'),
     }

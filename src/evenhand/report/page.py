@@ -378,7 +378,7 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
     if len(forests) < len(charts):
         return _columns_of_drawn(charts, paged=paged)
     wide = paged or any(panel.thin and len(panel.series) > 1 for panel in forests)
-    return 1 if wide or any(panel.domain for panel in forests) else min(2, len(forests))
+    return 1 if wide or any(panel.domain or panel.paired for panel in forests) else min(2, len(forests))
 
 
 def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.charts import PANEL_WIDTH, forest, forest_row, share_axis
+from evenhand.charts import PANEL_WIDTH, forest, forest_row, pair_text, share_axis
 from evenhand.core.findings import limits_of
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
     panels = []
     for name in drawn_gaps(result):
         gaps = result.rows("gaps", metric=name, grouping=grouping, against="reference")
+        people = {r.group: r.n for r in result.rows("values", metric=name, grouping=grouping)}
         rows = [
             {
                 **forest_row(r, r.group),
+                "n": None,
+                "pair": pair_text(r.group, r.reference, people),
                 "low": r.joint_low,
                 "high": r.joint_high,
                 "limits": limits_of(r, result.findings),

@@ -88,7 +88,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
     yield Figure(
         f"Gaps to {reference}, by {grouping}",
         f"Below 0 the metric is lower than for {reference}. Lines are {show_confidence(result.spec.confidence)} "
-        f"intervals{together}; a hollow dot was not tested.{itself}",
+        f"intervals{together}; a hollow dot was not tested. In brackets: people.{itself}",
         " ".join(str(finding.headline) for finding in _by(result, grouping)),
         tuple(panels),
         figure_sentence([f for f in _by(result, grouping) if f.kind], drawn_gaps(result), result.spec.finding_alpha),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.disagreement.metrics import METRICS
-from evenhand.charts import Curve, Forest, curve, forest, forest_row
+from evenhand.charts import Curve, Forest, curve, forest, forest_row, pair_text
 from evenhand.core.records import open_range
 from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT
 
@@ -55,7 +55,7 @@ def _gap_panel(
 ) -> list[Any]:
     metrics = distinct_metrics(gaps)
     rows = [
-        _row(gap, METRICS[metric].title, gap.stakeholder or ALL)
+        {**_row(gap, METRICS[metric].title, gap.stakeholder or ALL), "pair": pair_text(gap.group, gap.reference)}
         for metric in metrics
         for gap in gaps
         if gap.metric == metric
@@ -88,7 +88,9 @@ def value_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
         rates = result.rows("values", grouping=grouping, metric=metric, stakeholder=None)
         groups = _largest(rates)
         rows = [_row(rate, rate.label or "", rate.group) for rate in rates if rate.group in groups]
-        panels += _bounds_panel(rows, list(result.labels), groups, METRICS[metric].title)
+        ends = [end for row in rows for end in (row["value"], row["high"], *(row["open"] or ())) if end is not None]
+        axis = (0.0, max(ends, default=0.0))
+        panels += _bounds_panel(rows, list(result.labels), groups, METRICS[metric].title, domain=axis)
     return panels
 
 

@@ -63,6 +63,7 @@ def spread_panel(result: EffortResult, grouping: str) -> Any:
         x="Effort",
         y="Share of the group",
         order=order,
+        people=sizes,
         intervals="none",
         percent_y=True,
         height=180,

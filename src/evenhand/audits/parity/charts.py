@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.parity.four_fifths_chart import asked_for, bars_panel
 from evenhand.audits.parity.messages import SMALL
-from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, grids_of, share_axis
+from evenhand.charts import MOST_LINES, MOST_ROWS, Curve, curve, forest, forest_row, grids_of, pair_text, share_axis
 from evenhand.core.findings import limits_of
 from evenhand.core.records import OK, Value
-from evenhand.messages.formats import MINUS
 from evenhand.table.roles import MISSING, TIMES
 
 if TYPE_CHECKING:
@@ -117,13 +116,12 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     panels = []
     for grouping in groupings:
         gaps = result.rows("gaps", grouping=grouping, stratum=None, kind="difference", against="worst_pair")
-        people = _people(result, grouping)
         rows = [
             {
                 **forest_row(gap, result.metrics[gap.metric].title, gap.model),
                 "limits": limits_of(gap, result.findings),
                 "n": None,
-                "pair": _pair(gap, people),
+                "pair": pair_text(gap.group, gap.reference, _people(result, gap)),
             }
             for gap in gaps
             if gap.metric in rates
@@ -133,18 +131,10 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     return share_axis(panels)
 
 
-def _people(result: ParityResult, grouping: str | None) -> dict[tuple[str, str, str], int]:
-    """Return the number of people behind each value, by model, metric and group."""
-    values = result.rows("values", grouping=grouping, stratum=None)
-    return {(r.model, r.metric, r.group): r.n for r in values}
-
-
-def _pair(gap: ParityGap, people: Mapping[tuple[Any, ...], int]) -> str:
-    """Return the two groups of a gap with their numbers of people."""
-    if gap.group is None:
-        return ""
-    named = (f"{group} ({people[gap.model, gap.metric, group]:,})" for group in (gap.group, gap.reference))
-    return f" {MINUS} ".join(named)
+def _people(result: ParityResult, gap: ParityGap) -> dict[str, int]:
+    """Return the number of people behind each value of a gap's metric and model, by group."""
+    values = result.rows("values", grouping=gap.grouping, stratum=None, metric=gap.metric, model=gap.model)
+    return {record.group: record.n for record in values}
 
 
 def are_probabilities(result: ParityResult) -> bool:

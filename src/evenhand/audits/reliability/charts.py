@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, Curve, curve, forest, forest_row
+from evenhand.charts import MOST_LINES, PALETTE, PANEL_WIDTH, Curve, curve, forest, forest_row, pair_text
 from evenhand.core.records import matching
 
 if TYPE_CHECKING:
@@ -70,12 +70,14 @@ def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 def _value_curves(result: ReliabilityResult, run: Run, metric: str, axis: str) -> Curve:
     groups = drawn_groups(result, run.grouping)
     records = matching(result.values, metric=metric, **run.columns)
+    people = {r.group: r.n for r in records}
     return curve(
         [_curve_row(r) for r in records if r.value is not None and r.group in groups],
         title=result.metrics[metric].title,
         x=_LEVEL,
         y=axis,
         order=groups,
+        people=people,
         points=True,
         height=_HEIGHT,
     )
@@ -181,7 +183,11 @@ def _model_panels(
 ) -> list[Any]:
     return [
         forest(
-            [forest_row(r, r.model, r.group) for r in records(name) if r.group is not None],
+            [
+                forest_row(r, r.model, r.group) | {"pair": pair_text(r.group, getattr(r, "reference", None))}
+                for r in records(name)
+                if r.group is not None
+            ],
             title=result.metrics[name].title,
             order=list(result.spec.model),
             series=groups_of(result, grouping),
