@@ -207,7 +207,7 @@ def test_the_near_end_of_a_worst_pair_is_read_at_the_level_of_all_pairs() -> Non
     [
         (None, "p = 0.040"),
         (Family(1, "tested_findings", ("parity",)), "p = 0.040"),
-        (Family(2, "tested_findings", ("parity",)), "p = 0.040 adjusted for 2 tested findings (p = 0.020 by itself)"),
+        (Family(2, "tested_findings", ("parity",)), "p = 0.040 adjusted (p = 0.020 by itself)"),
     ],
 )
 def test_an_adjusted_p_value_says_what_for(family: Family | None, said: str) -> None:

@@ -432,13 +432,13 @@ def interval_message(low: float | None, high: float | None, style: Format) -> Me
 
 
 def _p_values(outcome: ClaimOutcome, alone: float, alpha: float) -> Message:
-    """Return the adjusted p-value and its family; and the unadjusted one if it is another one as written."""
+    """Return the adjusted p-value; and the unadjusted one if it is another one as written."""
     adjusted, unadjusted = show_p(outcome.p_adjusted or 0.0, alpha), show_p(alone, alpha)
     if outcome.family is None or outcome.family.size == 1:
         return say("p_value", p=adjusted)
     if adjusted == unadjusted:
-        return say("p_adjusted_alike", adjusted=adjusted, family=outcome.family.number)
-    return say("p_adjusted", adjusted=adjusted, family=outcome.family.number, alone=unadjusted)
+        return say("p_adjusted_alike", adjusted=adjusted)
+    return say("p_adjusted", adjusted=adjusted, alone=unadjusted)
 
 
 def _size(gap: Gap, style: Format) -> Message:

@@ -63,8 +63,9 @@ class Compared:
 def rank(findings: Iterable[Finding]) -> list[Finding]:
     """Rank findings from the clearest down: not met, undecided, met, then those without a threshold.
 
-    Not met and met: by the distance of the interval from the limit, in units of its width. Undecided: nearest
-    to the limit first. Without a threshold: by p-value, then by how far the interval lies from no difference.
+    Of those with a limit, shares such as decisions come before mean scores and other numbers. Not met and met: by the
+    distance of the interval from the limit, in units of its width. Undecided: nearest to the limit first.
+    Without a threshold: by p-value, then by how far the interval lies from no difference.
     """
     return sorted(findings, key=_order)
 
@@ -91,7 +92,7 @@ def _order(finding: Finding) -> tuple[float, ...]:
     if finding.limit is None or finding.value is None:
         return rank_of_verdict, 1.0
     clearance = round(min(_clearance(finding, limit) for limit in _limits(finding)), _DIGITS)
-    return rank_of_verdict, 0.0, clearance if finding.verdict in UNDECIDED else -clearance
+    return rank_of_verdict, 0.0, finding.unit != "share", clearance if finding.verdict in UNDECIDED else -clearance
 
 
 def _no_gap(finding: Finding) -> float:
@@ -197,6 +198,11 @@ class Established:
 
     what: str
     findings: tuple[Finding, ...]
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the differences are in percentage points."""
+        return self.findings[0].style == "points"
 
 
 def established(audit: Audit, wording: PageWording | None = None) -> list[Established]:

@@ -94,8 +94,12 @@ class PageWording:
 
     def amount(self, finding: Finding) -> str:
         """Return the number of a finding, with its unit."""
-        text = self.number(show(finding.value, finding.style))
+        text = self.plain_amount(finding)
         return self.say("points", amount=text) if finding.style == "points" and finding.value is not None else text
+
+    def plain_amount(self, finding: Finding) -> str:
+        """Return the number of a finding without the word for points."""
+        return self.number(show(finding.value, finding.style))
 
     def interval(self, finding: Finding) -> str:
         """Return the interval behind a verdict."""

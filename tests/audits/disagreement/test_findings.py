@@ -84,7 +84,7 @@ def test_two_kinds_that_differ_are_told(audit: Audit) -> None:
     assert re.match(
         r"By race, “Patient” critics disagree \d+\.\d points more often than “Surgeon” critics about “\d” given to "
         r"Black, on the same cases. A gap of \d+\.\d percentage points; 95% interval \d+\.\d to \d+\.\d; "
-        r"p .* adjusted for 6 tested findings.*; n = \d+\. Here n counts the cases that both have "
+        r"p .* adjusted.*; n = \d+\. Here n counts the cases that both have "
         r"seen\.",
         finding.text,
     )

@@ -66,7 +66,7 @@ def test_a_threshold_is_held_against_the_worst_pair(middle: eh.Table) -> None:
     assert worst.value == pytest.approx(1.0, abs=0.1)
     assert "of all pairs of groups, PABAK differs most between A and C, by " in worst.headline.text
     assert (worst.arguments["lower"], worst.arguments["higher"]) == ("A", "C")
-    assert "interval for all pairs of groups together 0." in str(worst.detail)
+    assert "interval for all pairs together 0." in str(worst.detail)
     record = mean_gap(found, "pabak", against="worst_pair")
     assert (record.group, record.reference, record.n) == ("C", "A", 600)
     assert 0.7 < record.low < record.value < record.high
@@ -240,9 +240,9 @@ def test_findings_count_all_tests_of_a_run() -> None:
     assert {finding.metric for finding in findings} == {"pabak"}
     first = findings[0]
     assert "no clear difference in PABAK between A and B" in first.headline.text
-    assert "p = 0.080 adjusted for 5 tested findings (p = 0.020 by itself);" in str(first.detail)
+    assert "p = 0.080 adjusted (p = 0.020 by itself);" in str(first.detail)
     assert "mistakes hurt A more" in findings[-1].headline.text
-    assert "p = 0.001 adjusted for 5 tested findings" in str(findings[-1].detail)
+    assert "p = 0.001 adjusted" in str(findings[-1].detail)
     assert "(p < 0.001 by itself)" in str(findings[-1].detail)
 
 

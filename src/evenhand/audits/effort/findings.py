@@ -59,9 +59,8 @@ def _individual_claim(estimate: Estimate[EffortValue]) -> Claim:
 
 
 def _individual_asides(value: EffortValue) -> Iterator[Message]:
-    """Yield the share of unfair pairs, what the value is blind to, and the value that can be compared with others'."""
+    """Yield the share of unfair pairs, and the value that can be compared with others'."""
     yield say("violated", share=value.violated)
-    yield say("blind")
     if value.at_least_spread != value.value:
         yield say("at_least_spread", value=value.at_least_spread)
     yield from _rate_uncertainty(value)

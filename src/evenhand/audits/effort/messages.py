@@ -61,14 +61,9 @@ HEADLINES: dict[str, Sentence] = {
 
 ASIDES: dict[str, Sentence] = {
     "violated": "{share:percent} of pairs of people have scores further apart than their effort and aggregate.",
-    "blind": (
-        "A constant score would get 1: the value does not show which of two people is scored better, or whether "
-        "scores are right."
-    ),
     "at_least_spread": "At the smallest spread of all models it is {value:number}.",
     "equal_spread": (
-        "Both are compared at a mean difference of {spread:number} between two people's scores, the smaller of the "
-        "two. That does not show which of two people is scored better, or whether scores are right."
+        "Both are compared at a mean difference of {spread:number} between two people's scores, the smaller of the two."
     ),
     "from_rates": "{share:percent safe} of the interval's variance comes from the rates of inertia.",
     "comparable": (

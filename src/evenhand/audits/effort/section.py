@@ -58,8 +58,7 @@ def _individual_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
         "1: people with like effort and aggregate get like scores. "
         "The line follows the weight of effort from 0 to 1; bars are the "
         f"{show_confidence(confidence)} intervals at the weights of this audit.{_limit_words(result, 'eaif')} "
-        "A constant score would get 1, and scores that differ less between people get more: models are compared only "
-        "at equal spread of their scores, in the table below.",
+        "Scores that differ less between people get more: models are compared only at equal spread, in the table.",
         _headlines(result, "eaif"),
         (charts.weight_panel(result),),
         _shows(result, "eaif"),
