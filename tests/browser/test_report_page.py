@@ -193,7 +193,7 @@ def test_on_a_phone_captions_are_whole_and_numbers_of_an_axis_keep_clear(browser
     assert min(rooms) >= 4
 
 
-ROOM_BEFORE_AXIS = """() => [...document.querySelectorAll('.forest thead')].map(head => {
+ROOM_BEFORE_AXIS = """() => [...document.querySelectorAll('.forest thead:has(.num + .plot)')].map(head => {
   const n = document.createRange(); n.selectNodeContents(head.querySelector('th.num'));
   return head.querySelector('text').getBoundingClientRect().left - n.getBoundingClientRect().right;
 })"""
@@ -202,3 +202,16 @@ RIGHT_ENDS = """selector => [...document.querySelectorAll(selector)].map(element
   const range = document.createRange(); range.selectNodeContents(element);
   return range.getBoundingClientRect().right;
 })"""
+
+
+SMALL_TEXT = """() => [...document.querySelectorAll('svg text')].filter(text => {
+  const drawn = text.getScreenCTM();
+  return text.getBoundingClientRect().width && drawn && parseFloat(getComputedStyle(text).fontSize) * drawn.a < 9;
+}).map(text => text.textContent)"""
+
+
+def test_text_of_charts_is_legible_on_a_phone(browser: Any, report: Path) -> None:
+    page, _ = open_page(browser, report, 390)
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert page.evaluate("document.querySelectorAll('svg text').length") > 100
+    assert page.evaluate(SMALL_TEXT) == []
