@@ -110,6 +110,7 @@ def test_a_reversal_comes_first_and_is_told_once() -> None:
         "difference points the other way once groups are compared within department.",
     )
     assert "within department" in lines(given, "What next?")
+    assert re.search(r"Within department: [\d.]+ points the other way\.", lines(given, "How big?"))
 
 
 def test_a_gap_that_has_grown_is_a_problem_with_a_date() -> None:
@@ -198,3 +199,17 @@ def test_hostile_names_stay_text() -> None:
     audit = audited(two_groups(60, 30, a="<script>alert(1)</script>", b="{model}"))
     assert "{model} 30" in answer(audit).sentences[0]
     assert "<script>" not in audit.to_html()
+
+
+def test_an_alternative_that_is_shown_says_how_sure_for_whom_and_what_to_ask() -> None:
+    rng = np.random.default_rng(0)
+    group, y = np.arange(3_000) % 2, rng.integers(0, 2, 3_000)
+    old = np.where(rng.random(3_000) < 0.55 + 0.3 * group, y, 1 - y)
+    new = np.where(rng.random(3_000) < 0.93, y, 1 - y)
+    table = eh.Table({"g": np.where(group, "b", "a"), "y": y, "old": old, "new": new}, groups="g")
+    settings: Any = {"status_quo": "old", "outcome": "y", "candidates": "new", "resamples": 300}
+    given = answer(eh.audit(table, improvability=settings, thresholds=[{"metric": "improvable_fairness", "max": 0.0}]))
+    assert lines(given, "How big?").startswith("At least ")
+    assert "90% limit: at least " in lines(given, "How sure?")
+    assert lines(given, "For whom?") == "g: a 1,500 · b 1,500"
+    assert lines(given, "What next?").startswith("Ask why new is not used in place of the status quo. (F1)")

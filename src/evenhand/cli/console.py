@@ -175,7 +175,7 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     others = lines[len(judged) :]
     for group in judged or others[:most]:
         _print_finding(*group)
-    for row in told.rows[2:]:
+    for row in told.in_brief:
         _print_answer(row.question, row.lines)
     _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     _print_notes(audit)

@@ -130,6 +130,12 @@ class Finding(Record):
         return next((catalogue(name) for name in names if name in catalogue), None)
 
     @property
+    def is_limit(self) -> bool:
+        """Whether its number is the one end of its interval, as the largest improvement that is shown."""
+        ends = [end for end in limits_to_judge(self) if end is not None]
+        return ends == [self.value]
+
+    @property
     def judgement(self) -> str:
         """Its verdict in English, as in 'does not meet the threshold'."""
         return VERDICT_WORDS[self.verdict] if self.badge is None else str(self.badge)

@@ -22,7 +22,7 @@ from evenhand.report.concerns import (
     values_line,
 )
 from evenhand.report.frequencies import GroupValues, group_values
-from evenhand.report.front import comparison_key, is_established, rank
+from evenhand.report.front import comparison_key, groups_compared, is_established, rank
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, reversal_of
 from evenhand.report.wording import PageWording, page_wording
@@ -39,13 +39,17 @@ MOST_DRAWN = 12
 
 @dataclass(frozen=True)
 class Row:
-    """The answer to one question: lines of text, and the finding, the groups or the panel to draw."""
+    """The answer to one question: lines of text, and the finding, the groups or the panel to draw.
+
+    `of_finding` is whether it says what a finding says.
+    """
 
     question: str
     lines: tuple[str, ...]
     finding: Finding | None = None
     groups: Forest | None = None
     panel: Panel | None = None
+    of_finding: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,11 @@ class Answer:
     sentences: tuple[str, ...]
     rows: tuple[Row, ...]
     language: str = "en"
+
+    @property
+    def in_brief(self) -> tuple[Row, ...]:
+        """The rows that say more than the sentences and the findings do."""
+        return tuple(row for row in self.rows if not row.of_finding)
 
     @property
     def text(self) -> str:
@@ -152,7 +161,7 @@ def _rows(
     if doubts := tuple(dict.fromkeys(_doubts(audit, wording))):
         yield Row(wording.say("check_first", "answer"), doubts)
     if lead is not None:
-        yield from _rows_on(audit, lead, wording)
+        yield from _rows_on(audit, lead, found, reversal, wording)
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
         extra = next(extra for extra in audit.extras if drift in extra.tables.get("drifts", ()))
         yield Row(wording.say("since_when", "answer"), (_change(drift, wording),), panel=drift_panel(extra, drift))
@@ -168,19 +177,38 @@ def _doubts(audit: Audit, wording: PageWording) -> Iterator[str]:
         yield from (wording.message(note) for note in result.notes if note.id in NOT_ONE_PERSON)
 
 
-def _rows_on(audit: Audit, lead: Finding, wording: PageWording) -> Iterator[Row]:
-    """Yield how big and how sure a finding is, and whom it concerns."""
-    yield Row(wording.say("how_big", "answer"), tuple(_how_big(audit, lead, wording)))
-    yield Row(wording.say("how_sure", "answer"), tuple(_how_sure(audit, lead, wording)), finding=lead)
+def _rows_on(
+    audit: Audit, lead: Finding, found: Sequence[Concern], reversal: Reversal | None, wording: PageWording
+) -> Iterator[Row]:
+    """Yield how big and how sure a finding is, and whom it concerns; of a change first how big it is."""
+    sizes, doubts = tuple(_how_big(audit, lead, wording)), tuple(_how_sure(audit, lead, wording))
+    if found and (drift := found[0].drift) is not None:
+        period, numbers = wording.period(drift.changed_from), _change_numbers(drift)
+        sizes = (wording.say("size_since", "answer", since=abs(drift.since or 0.0), period=period), *sizes)
+        doubts = (wording.say("change_sure", "answer", **numbers), *doubts)
+    if reversal is not None and reversal.adjusted is not None:
+        sizes = (*sizes, wording.say("size_within", "answer", gap=abs(reversal.adjusted), factor=reversal.factor))
+    yield Row(wording.say("how_big", "answer"), sizes, of_finding=True)
+    yield Row(wording.say("how_sure", "answer"), doubts, finding=lead, of_finding=True)
+    yield from _whom(audit, lead, wording)
+
+
+def _whom(audit: Audit, lead: Finding, wording: PageWording) -> Iterator[Row]:
+    """Yield whom a finding concerns: the values of the groups, or where there are none, who was compared."""
     groups = group_values(audit, lead)
     drawn = None if groups is None else _drawn_groups(groups, lead)
-    if (lines := tuple(_not_compared(audit, wording))) or drawn:
+    lines = tuple(_not_compared(audit, wording))
+    if drawn is None:
+        lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
+    if lines or drawn:
         yield Row(wording.say("for_whom", "answer"), lines, groups=drawn)
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
     """Yield the size of the gap, its limit, and the same of other models."""
-    if finding.kind == "ratio":
+    if finding.is_limit:
+        yield f"{wording.interval(finding)[:1].upper()}{wording.interval(finding)[1:]}."
+    elif finding.kind == "ratio":
         yield wording.say("ratio", "answer", gap=finding.value)
     elif finding.kind is not None:
         key = "gap_points" if finding.style.endswith("points") else "gap"
@@ -206,9 +234,9 @@ def _other_model(finding: Finding, wording: PageWording) -> str:
 
 def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
     """Yield the interval, and what decided."""
-    confidence = audit.results[finding.audit].spec.confidence
+    confidence = 1.0 - audit.results[finding.audit].spec.finding_alpha
     amount, interval = wording.amount(finding), wording.interval(finding)
-    key = _one_sided("interval", finding)
+    key = "interval_alone" if finding.is_limit else _one_sided("interval", finding)
     yield wording.say(key, "answer", amount=amount, confidence=confidence, interval=interval)
     if finding.verdict == "does_not_meet":
         yield _considering("sure_broken", finding.verdict_family, wording)
@@ -253,10 +281,14 @@ def _drawn_groups(groups: GroupValues, finding: Finding) -> Forest:
 
 def _change(drift: Drift, wording: PageWording) -> str:
     """Return how much a gap has changed, with its limits, and when that was first shown."""
+    period, first = wording.period(drift.changed_from), wording.period(drift.first_period)
+    return wording.say("change", "answer", **_change_numbers(drift), period=period, first=first)
+
+
+def _change_numbers(drift: Drift) -> dict[str, Any]:
+    """Return the size of a change and its limits, without a sign."""
     ends = sorted(abs(end) for end in (drift.low, drift.high) if end is not None)
-    numbers = {"change": abs(drift.change or 0.0), "low": ends[0] if ends else None, "high": ends[-1] if ends else None}
-    first = wording.period(drift.first_period)
-    return wording.say("change", "answer", **numbers, period=wording.period(drift.changed_from), first=first)
+    return {"change": abs(drift.change or 0.0), "low": ends[0] if ends else None, "high": ends[-1] if ends else None}
 
 
 def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:

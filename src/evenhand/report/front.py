@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from evenhand.core.findings import Finding
-from evenhand.core.records import limits_to_judge
+from evenhand.core.records import STANDARDISED, limits_to_judge
 from evenhand.core.thresholds import UNDECIDED, VERDICTS, is_least
 from evenhand.report.wording import PageWording, page_wording
-from evenhand.table.roles import MISSING
+from evenhand.table.roles import MISSING, TIMES
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -237,9 +237,11 @@ def place_of(finding: Finding) -> tuple[object, ...]:
 
 
 def _limited_quantity(audit: Audit, finding: Finding, wording: PageWording) -> str:
-    metrics = audit.results[finding.audit].spec.known_metrics()
-    title = wording.metric_title(metrics[finding.metric])
+    spec = audit.results[finding.audit].spec
+    title = wording.metric_title(spec.known_metrics()[finding.metric])
     what = wording.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
+    if finding.stratum == STANDARDISED:
+        return wording.say("standardised", title=what, factor=TIMES.join(getattr(spec, "within", ())))
     return f"{what}, {finding.stratum}" if finding.stratum else what
 
 

@@ -28,12 +28,25 @@ def next_steps(
     if reversal is not None:
         yield wording.say("next_within", "answer", factor=reversal.factor)
     yield from _more_data(audit, found, wording)
+    yield from _alternatives(audit, wording)
     if not any(finding.threshold is not None for finding in audit.findings):
         yield wording.say("next_limits", "answer")
     if found and found[0].certainty in ("yes", "differs"):
         for name, descriptor in REGISTRY.items():
             if descriptor.remedy and name not in audit.results:
                 yield wording.say("next_audit", "answer", question=descriptor.question, audit=name)
+
+
+def _alternatives(audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield the first alternative that an audit for a remedy has shown."""
+    remedies = {name for name, descriptor in REGISTRY.items() if descriptor.remedy}
+    shown = [
+        f
+        for f in audit.findings
+        if f.audit in remedies and f.is_limit and f.verdict in ("does_not_meet", "no_threshold")
+    ]
+    if shown:
+        yield wording.say("next_alternative", "answer", model=shown[0].model, number=shown[0].number)
 
 
 def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:

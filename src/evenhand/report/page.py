@@ -91,12 +91,13 @@ def _rendered(audit: Audit, sections: Mapping[str, Section], *, paged: bool) -> 
 
 def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> list[dict[str, Any]]:
     """Return the rows of the answer, drawn: the interval that decides, and the groups."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row in told.rows:
         strip = front.lines([row.finding], wording)[0].picture if row.finding is not None else ""
         drawn = None if row.groups is None else _groups_view(row.groups, paged=paged)
         panel = "" if row.panel is None else _panel_view(row, paged=paged)
         rows.append({"question": row.question, "lines": row.lines, "strip": strip, "groups": drawn, "panel": panel})
+        rows[-1]["listed"] = row.question == wording.say("next", "answer")
     return rows
 
 

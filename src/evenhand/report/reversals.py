@@ -25,11 +25,13 @@ class Reversal:
     finding : the pooled gap.
     sentence : the pooled and the standardised values.
     factor : what the strata are.
+    adjusted : the standardised gap of the same two groups.
     """
 
     finding: Finding
     sentence: str
     factor: str
+    adjusted: float | None = None
 
     def tells(self, other: Finding | None) -> bool:
         """Tell whether the sentence says what another finding says."""
@@ -68,4 +70,4 @@ def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWo
     standardised = wording.say("standardised", "answer", factor=factor, groups=groups)
     pooled = values_line(audit, finding, wording)
     sentence = wording.say("reversed", "answer", pooled=pooled, standardised=standardised, factor=factor)
-    return Reversal(finding, sentence, factor)
+    return Reversal(finding, sentence, factor, _difference(adjusted, adjusted.pair))

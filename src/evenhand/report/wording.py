@@ -94,6 +94,8 @@ class PageWording:
 
     def amount(self, finding: Finding) -> str:
         """Return the number of a finding, with its unit."""
+        if finding.is_limit:
+            return self.interval(finding)
         text = self.plain_amount(finding)
         return self.say("points", amount=text) if finding.style == "points" and finding.value is not None else text
 

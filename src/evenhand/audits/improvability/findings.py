@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -78,7 +79,7 @@ class _Candidate:
             sentence_id = "not_fairer" if first.margin == 0 else "not_fairer_by"
         asides = [*self._with_gaps(first, gaps), *map(self._at_margin, decisions[1:])]
         if first.established and accuracy.value:
-            asides.append(say("accuracy_improves", whom=self.everyone, value=accuracy.value))
+            asides.append(say("accuracy_improves", whom=self.everyone, value=whole_percent(accuracy.value)))
         asides += self._lost()
         whom = say("for_everyone_together" if spec.test.accuracy_of == "everyone" else "for_any_group")
         claim = self._claim(largest, sentence_id, asides, {"whom": whom, "margin": first.margin})
@@ -132,7 +133,11 @@ class _Candidate:
             estimates=(largest,),
             sentence_id=sentence_id,
             undefined_id=sentence_id,
-            arguments={"model": margin.model, "value": margin.value, **words},
+            arguments={
+                "model": margin.model,
+                "value": None if margin.value is None else whole_percent(margin.value),
+                **words,
+            },
             aside=join_sentences(asides),
             family=say("both_candidates" if several == 2 else "all_candidates", n=several) if several > 1 else None,
             withheld=self.why if margin.value is None else None,
@@ -285,6 +290,17 @@ def _not_beyond_chance(
         return
     rows = {"needed": needed, "power": spec.plan.power, "rows": len(inputs.sample)}
     yield say(f"rows_needed{tried}", **rows, number=several)
+
+
+def whole_percent(share: float) -> float:
+    """Return a share rounded down to whole percent, so that "at least" holds; one below 1 % as it is.
+
+    Examples
+    --------
+    >>> whole_percent(0.4831), whole_percent(0.004)
+    (0.48, 0.004)
+    """
+    return floor(round(100 * share, 9)) / 100 if share >= 0.01 else share
 
 
 def _three_digits(rows: int) -> int:
