@@ -197,7 +197,7 @@ def promises(book: Book) -> None:
     """Measure the populations in which the product could be shown to be wrong."""
     for groups, metric in (((2_000, 80), "mean_score"), ((2_000, 80), "brier"), ((2_000, 300), "mean_score")):
         null = partial(rare_extremes, sizes=groups, metric=metric)
-        book.several(f"rare extremes {groups} {metric}", null, samples=300)
+        book.several(f"rare extremes {groups} {metric}", null, samples=1_000)
     equal = "12 findings; groups of 3,000, 3,000 and four of 80, rates .54, .46 and four of .5"
     book.measure("one of several equal groups is named worse off", equal, false_names, **_wrong(100, 0.05))
     for pair, yes in (((100, 100), (30, 44)), ((200, 200), (60, 42))):

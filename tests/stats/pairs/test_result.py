@@ -33,11 +33,17 @@ def pair_excess(score: FloatArray, effort: FloatArray, aggregate: FloatArray) ->
     return np.asarray(np.maximum(0.0, np.abs(score[i] - score[j]) - distance))
 
 
+def freedom(changes: FloatArray) -> float:
+    """Return the degrees of freedom of a sum of squares of changes from their mean, by their kurtosis."""
+    kurtosis = float(stats.kurtosis(changes, fisher=False))
+    return min(changes.size - 1.0, 2.0 * changes.size / (kurtosis - 1.0))
+
+
 def test_the_interval_by_hand(people: MakeColumns, by_definition: Maker) -> None:
     columns = people("continuous", 40)
     truth, result = by_definition(*columns, 0.5), individual_fairness(*columns, confidence=0.9)
     stderr = 2 * truth.row_means.std(ddof=1) * 39 / (38 * np.sqrt(40))
-    t = stats.t.ppf(0.95, 39)
+    t = stats.t.ppf(0.95, freedom(truth.row_means))
     wide = stderr + 2 * np.sqrt(pair_excess(*columns).var() / 39) * 39 / (38 * np.sqrt(40))
     ends = [1 - (1 - truth.value) * np.exp(sign * t * wide / (1 - truth.value)) for sign in (1, -1)]
     assert result.stderr == pytest.approx(stderr, rel=1e-10)
@@ -66,6 +72,15 @@ def test_weights_of_1_give_the_unweighted_formula() -> None:
     assert plain[0] == pytest.approx(2 * h.std(ddof=1) * 4 / (3 * np.sqrt(5)), rel=1e-12)
 
 
+def test_few_people_who_cause_all_of_it_leave_few_degrees_of_freedom() -> None:
+    nobody = np.zeros(100)
+    everybody = ScoredPeople(score=nobody, effort=nobody, aggregate=nobody)
+    one, alike = np.where(np.arange(100) == 3, 0.2, 0.8), 0.8 + np.tile([0.1, -0.1], 50)
+    assert jackknife(one, float(one.mean()), everybody)[1] == pytest.approx(freedom(one), rel=1e-9)
+    assert freedom(one) < 3
+    assert jackknife(alike, 0.8, everybody)[1] == 99
+
+
 def test_the_difference_of_two_models_by_hand(people: MakeColumns, by_definition: Maker) -> None:
     score, effort, aggregate = people("continuous", 60)
     other = np.clip(score + 0.1, 0, 1)
@@ -77,8 +92,8 @@ def test_the_difference_of_two_models_by_hand(people: MakeColumns, by_definition
     assert difference.stderr == pytest.approx(stderr, rel=1e-8)
     apart = pair_excess(score, effort, aggregate) - pair_excess(other, effort, aggregate)
     wide = stderr + 2 * np.sqrt(apart.var() / 59) * 59 / (58 * np.sqrt(60))
-    assert difference.high - difference.value == pytest.approx(stats.t.ppf(0.975, 59) * wide, rel=1e-8)
-    assert difference.p_value == pytest.approx(2 * stats.t.sf(abs(difference.value) / wide, 59))
+    assert difference.high - difference.value == pytest.approx(stats.t.ppf(0.975, freedom(h)) * wide, rel=1e-8)
+    assert difference.p_value == pytest.approx(2 * stats.t.sf(abs(difference.value) / wide, freedom(h)))
     back = compare(b, a, 0.95)
     assert (back.low, back.high) == pytest.approx((-difference.high, -difference.low))
 

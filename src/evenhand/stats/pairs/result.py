@@ -128,12 +128,15 @@ def jackknife(row_means: FloatArray, value: float, people: ScoredPeople) -> tupl
     Leaving out person i changes U by 2 g_i (U - h_i) / (G - 2 g_i), with h_i the mean of the person's pairs, g_i =
     v_i (V - v_i) their weight, V = sum v and G = sum g; se² = (n-1)/n times the sum of the squares. With equal
     weights that is se = 2 sd(h) (n-1) / ((n-2) sqrt(n)). Degrees of freedom: V² / sum v² - 1 (Kish), n - 1 with
-    equal weights.
+    equal weights; but at most 2 n / (k - 1), with k the kurtosis of the changes: so many degrees has a chi-squared
+    variable that varies as the sum of squares does (Satterthwaite). Where few people cause nearly all unfairness, these
+    are few.
 
     References
     ----------
     J. N. Arvesen (1969), Jackknifing U-statistics, Annals of Mathematical Statistics 40. L. Kish (1965), Survey
-    Sampling.
+    Sampling. F. E. Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics
+    Bulletin 2.
 
     Examples
     --------
@@ -148,12 +151,14 @@ def jackknife(row_means: FloatArray, value: float, people: ScoredPeople) -> tupl
     if n < 3:
         return float("nan"), float("nan")
     if people.survey is None:
-        squares, freedom = float(np.sum((2.0 * (row_means - value) / (n - 2)) ** 2)), n - 1.0
+        change, freedom = 2.0 * (row_means - value) / (n - 2), n - 1.0
     else:
         weight = people.survey * people.others
         change = 2.0 * weight * (row_means - value) / (weight.sum() - 2.0 * weight)
-        squares = float(np.sum(change**2))
         freedom = people.kish - 1.0
+    squares, fourth = float(np.sum(change**2)), float(np.sum(change**4))
+    if n * fourth > squares**2 > 0.0:  # the kurtosis is n fourth / squares²
+        freedom = min(freedom, 2.0 * n * squares**2 / (n * fourth - squares**2))
     return float(np.sqrt((n - 1) / n * squares)), freedom
 
 
