@@ -375,7 +375,7 @@ def test_four_fifths_are_drawn_as_bars_with_the_people_short_of_them() -> None:
     figure = next(part for part in audit.sections()["ugesp-1978"].parts if isinstance(part, Figure))
     (panel,) = figure.charts
     black, white = sorted(panel.rows, key=lambda row: row["label"])
-    assert (white["label"], white["value"], white["note"]) == ("White", 0.6, "")
-    assert (black["value"], black["limits"], black["note"]) == (0.3, (pytest.approx(0.48),), "8")
+    assert (white["label"], white["value"], white["short"]) == ("White", 0.6, None)
+    assert (black["value"], black["limits"], black["short"]) == (0.3, (pytest.approx(0.48),), 8)
     assert panel.ends()[0] == 0
     assert str(figure.shows) == "1 of 1 groups is below four fifths of the highest rate."

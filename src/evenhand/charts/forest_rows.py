@@ -71,14 +71,14 @@ class ForestRow:
         return str(self.row["pair"])
 
     @property
-    def note(self) -> str:
-        """What else there is to say of it in a few words."""
-        return str(self.row["note"])
+    def short(self) -> str:
+        """How many people are missing to its line."""
+        return "" if self.row["short"] is None else f"{self.row['short']:,}"
 
     @property
-    def value_and_note(self) -> str:
-        """Its value, and its note."""
-        return f"{self.value}, {self.note}" if self.note else self.value
+    def value_and_short(self) -> str:
+        """Its value, and how many people are missing, if any are."""
+        return f"{self.value} ({self.short} short)" if self.row["short"] else self.value
 
     def named(self, *, several: bool) -> str:
         """Return its series, where there are several, or its label, with its two groups."""

@@ -51,7 +51,6 @@ class Forest:
     dashed : what the dashed line is.
     bars : whether values are bars from 0, and what they lack to their limits is pale.
     black : what the black lines are.
-    note : the head of the notes of rows, if they have any.
     """
 
     title: str
@@ -66,7 +65,6 @@ class Forest:
     dashed: str = NO_DIFFERENCE
     bars: bool = False
     black: str = "the limit"
-    note: str = ""
 
     def ends(self) -> tuple[float, float]:
         """Return the ends of the values, or of the shared axis."""
@@ -135,7 +133,8 @@ def forest(
     rows
         For each value its `label` (the row), `value`, `low`, `high`, and where there are any its `series`, `n`,
         `limits` (of thresholds), whether it is `small` and so its interval broken, what is `open` of it (two ends),
-        the `truth`, the `pair` of groups that it compares, and a `note`. A value without an interval is hollow.
+        the `truth`, the `pair` of groups that it compares, and the people `short` of its limit. A value without an
+        interval is hollow.
     title
         The panel's title.
     order
@@ -157,10 +156,10 @@ def forest(
     dashed
         What the dashed line is.
     options
-        `bars`, `black` and `note` of `Forest`.
+        `bars` and `black` of `Forest`.
     """
     usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
-    usual |= {"open": None, "truth": None, "pair": "", "note": ""}
+    usual |= {"open": None, "truth": None, "pair": "", "short": None}
     records = tuple({**usual, **row} for row in rows)
     return Forest(
         title,
@@ -213,7 +212,7 @@ class _Drawing:
         self.panel = panel
         self.rows = [row for row in rows_of(panel) if row.known]
         most = max((len(text) for row in self.rows for text in self._texts([row])), default=0)
-        self.values = max((text_width(row.value_and_note, _NUMBER) for row in self.rows), default=0.0) + 10
+        self.values = max((text_width(row.value_and_short, _NUMBER) for row in self.rows), default=0.0) + 10
         self.labels = min(text_width("x" * most), 160.0, width / 3 if width else 160.0) + 12
         self.letters = letters(self.labels - 8)
         self.width = width or ceil(self.labels + panel.width + self.values)
@@ -259,7 +258,7 @@ class _Drawing:
     def _row(self, row: ForestRow) -> str:
         """Draw a row, and go down by its height."""
         marks = interval_marks(row, self._x, self.panel, _ROW)
-        value = text_at(self.width, 13, row.value_and_note, 'fill="currentColor"', anchor="end", size=_NUMBER)
+        value = text_at(self.width, 13, row.value_and_short, 'fill="currentColor"', anchor="end", size=_NUMBER)
         place = f'transform="translate(0 {self.top:.1f})"'
         self.top += _ROW
         return f"<g {place}>{marks}{value}</g>"

@@ -145,14 +145,14 @@ class _Drawing:
         return "".join([*parts, "</g>"])
 
     def _texts(self, cell: ForestRow | None) -> Iterator[str]:
-        """Yield a cell's value, people and note, in lines that fit."""
+        """Yield a cell's value, its people and how many are missing, in lines that fit."""
         if cell is None:
             yield DASH
             return
         people = "" if cell.n is None else f"n = {cell.n:,}"
-        note = f"{cell.note} {self.grid.panel.note}" if cell.note and cell.note != "0" else ""
+        short = f"{cell.short} people short" if cell.row["short"] else ""
         line = cell.value
-        for text in filter(None, (people, note)):
+        for text in filter(None, (people, short)):
             if text_width(longer := f"{line} \u00b7 {text}") <= self.cell - 8:
                 line = longer
             else:

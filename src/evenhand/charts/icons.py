@@ -99,7 +99,7 @@ def _drawn(runs: Sequence[tuple[str, float, float, int]]) -> Iterator[str]:
     """
     yield f'<g fill="none" stroke="currentColor" stroke-linecap="round" stroke-dasharray="0 {_ACROSS}">'
     for look, style, (head, shoulders) in _LAYERS:
-        places = [(x, y, (number - 1) * _ACROSS + 0.1) for name, x, y, number in runs if name == look]
+        places = [(x, y, (number - 1) * _ACROSS + 4) for name, x, y, number in runs if name == look]
         for width, down in ((head, 0), (shoulders, 6)) if places else ():
             path = "".join(f"M{x:g} {y + down:.0f}h{long:g}" for x, y, long in places)
             yield f'<path{style} stroke-width="{width}" d="{path}"/>'

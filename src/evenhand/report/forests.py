@@ -38,7 +38,7 @@ def forest_view(panel: Forest) -> dict[str, Any]:
     return {
         "title": panel.title,
         "start": panel.start,
-        "note": panel.note,
+        "short": any(row["short"] is not None for row in panel.rows),
         "bounded": any(interval_of(line.row) for line, _ in lines),
         "rows": lines,
         "several": len(panel.series) > 1,

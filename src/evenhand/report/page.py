@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evenhand._version import __version__
-from evenhand.charts import Curve, Forest, Grid, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
+from evenhand.charts import Curve, Forest, Grid, Icons, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.progress import step
 from evenhand.messages import Message, Setting
@@ -384,6 +384,8 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
 
 def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:
     """Return the number of columns: a square needs less room; on paper text is as large as that of the page."""
+    if paged and any(isinstance(chart, Icons) for chart in charts):
+        return 1
     grids = paged and any(isinstance(chart, Grid) for chart in charts)
     most = 2 if grids else 3 if paged else 4
     if any(isinstance(chart, Curve) and chart.diagonal for chart in charts):

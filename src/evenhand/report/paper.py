@@ -62,8 +62,9 @@ class _Layout:
 
         label = max((len(line.named(several=several)) for line in lines), default=0) * _LETTER + 4 * several
         count = widest((_people(line.n) for line in lines), "") if any(line.n is not None for line in lines) else 0.0
-        value = widest((line.value_and_note for line in lines), "value")
-        interval = widest((line.interval for line in lines), "interval")
+        value = widest((line.value_and_short for line in lines), "value")
+        bounded = any(interval_of(line.row) for line in lines)
+        interval = widest((line.interval for line in lines), "interval") if bounded else 0.0
         paper = cls(width, 2 * several, min(max(label, 60.0), width / 2.5), count, value, interval)
         return paper if paper.room >= _LEAST_PICTURE else replace(paper, interval=0.0)
 
@@ -93,7 +94,7 @@ class _Layout:
             yield _Row(f"{line.label[: int(self.width / _LETTER) - 14]}{people}")
         letters = max(8, int(self.label / _LETTER) - self.indent)
         parts = wrap(line.named(several=bool(self.indent)), letters) or [""]
-        cells = self.cells(_people(line.n), line.value_and_note, line.interval)
+        cells = self.cells(_people(line.n), line.value_and_short, line.interval)
         yield _Row("\n".join(space + part for part in parts), cells, line)
 
     def cells(self, n: str, value: str, interval: str) -> tuple[_Cell, ...]:

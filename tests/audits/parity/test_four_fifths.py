@@ -90,8 +90,8 @@ def test_a_ratio_of_selection_rates_is_drawn_as_bars_with_the_people_short_of_it
     assert panel.bars
     assert all(row["limits"] == (pytest.approx(0.4),) for row in panel.rows)
     known = dict(zip("ABCD", adverse_impact(n, selected).to_four_fifths.tolist(), strict=True))
-    notes = {row["label"]: row["note"] for row in panel.rows}
-    assert notes == {"A": "", **{group: str(known[group]) for group in "BCD"}}
+    short = {row["label"]: row["short"] for row in panel.rows}
+    assert short == {"A": None, **{group: known[group] for group in "BCD"}}
     assert "80% of the rate of A" in panel.black
     assert not rates_of(table, metrics="selection_rate").bars, "no ratio is asked for"
 
@@ -100,6 +100,6 @@ def test_bars_of_weighted_rates_count_no_people_and_bars_are_of_the_favourable_s
     rng = np.random.default_rng(4)
     data = {"race": rng.choice(["A", "B"], 300), "hired": rng.integers(0, 2, 300), "weight": rng.uniform(0.5, 2, 300)}
     weighted = eh.Table(data, groups="race", predictions="hired", weight="weight")
-    assert {row["note"] for row in rates_of(weighted).rows} == {""}
+    assert {row["short"] for row in rates_of(weighted).rows} == {None}
     adverse = eh.Table(data, groups="race", predictions={"m": {"column": "hired", "favourable": "not_selected"}})
     assert not rates_of(adverse).bars, "four fifths of a rate of rejections say nothing"

@@ -54,12 +54,11 @@ def _panel(grouping: str, everything: Sequence[Impact]) -> Forest:
         domain=(0.0, end),
         bars=True,
         black="four fifths of the highest rate",
-        note="people short",
     )
 
 
 def _row(row: Impact, line: float) -> Mapping[str, Any]:
     """Return a group's bar with its line, and the people missing to it."""
-    short = {} if row.group == row.highest else {"note": f"{row.to_four_fifths:,}"}
+    short = {} if row.group == row.highest else {"short": row.to_four_fifths}
     named = {"label": row.group, "series": row.model, "value": row.rate, "n": row.n}
     return named | {"limits": (line,) if line > 0 else ()} | short

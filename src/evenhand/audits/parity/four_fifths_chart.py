@@ -73,12 +73,12 @@ def bars_panel(
     ratios = ", ".join(sorted({show_tick(line.ratio, "percent") for line in asked.values()}))
     references = ", ".join(dict.fromkeys(line.reference.group or "" for line in asked.values()))
     black = f"{ratios} of the rate of {references}; pale: what is missing to it"
-    return forest(shown, percent=True, bars=True, black=black, note="people short", **options)
+    return forest(shown, percent=True, bars=True, black=black, **options)
 
 
 def _line(value: Value, asked: AskedFor | None) -> dict[str, Any]:
-    """Return the limit and the note of a row."""
+    """Return the limit of a row, and the people short of it."""
     if asked is None:
         return {}
     missing = None if value.group == asked.reference.group else asked.missing(value)
-    return {"limits": (asked.rate,), "note": "" if missing is None else f"{missing:,}"}
+    return {"limits": (asked.rate,), "short": missing}
