@@ -113,7 +113,7 @@ def _scope_table(result: ImprovabilityResult) -> DisplayTable:
         ("Error", error),
         *(_SHOWN if result.established else _NOT_SHOWN),
     )
-    return DisplayTable("What this establishes", ("", ""), rows)
+    return DisplayTable("What this establishes", ("Question", "Answer"), rows)
 
 
 def _population(result: ImprovabilityResult) -> str:
