@@ -304,6 +304,8 @@ def _cell(cell: Cell) -> str:
 _CHART_WIDTHS = {1: 960, 2: 470, 3: 340, 4: 290}
 """The width of a chart by the columns of its figure; the style sheet stretches it a little."""
 _WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 650, 2: 310, 3: 203}, 125
+_MANY_ROWS = 100
+"""The rows of a figure from which panels with one axis stand side by side."""
 _PHONE, _ANSWER_ON_PAPER = 330, 425
 _PAPER = 650
 """The width of a page between its margins, in pixels."""
@@ -372,14 +374,15 @@ def _titles(chart: Panel) -> dict[str, str]:
 def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
     """Return the number of columns of panels.
 
-    Forests need more room, and with a shared axis one column.
+    Forests need more room, and with a shared axis one column, unless they have very many rows.
 
     Where both ends of an open range are written out, two columns are too narrow, as they are for the type of paper.
     """
     if len(forests) < len(charts):
         return _columns_of_drawn(charts, paged=paged)
-    wide = paged or any(panel.thin and len(panel.series) > 1 for panel in forests)
-    return 1 if wide or any(panel.domain or panel.paired for panel in forests) else min(2, len(forests))
+    wide = paged or any(panel.paired or (panel.thin and len(panel.series) > 1) for panel in forests)
+    few = sum(len(panel.rows) for panel in forests) <= _MANY_ROWS
+    return 1 if wide or (few and any(panel.domain for panel in forests)) else min(2, len(forests))
 
 
 def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:

@@ -123,6 +123,8 @@ def test_many_people_are_counted_in_a_sample_that_is_said(monkeypatch: pytest.Mo
 
 def test_the_chart_draws_models_beside_a_random_score(result: EffortResult) -> None:
     panels = direction_panels(result)
+    assert {panel.ends() for panel in panels} == {panels[0].ends()}
+    assert panels[0].ends()[0] == 0, "one kind of rate has one axis, from 0"
     assert len(panels) == 2
     assert "a random score" in to_svg(panels[0], "t", "d", name="x")
     assert "f over m" in to_svg(panels[1], "t", "d", name="x")

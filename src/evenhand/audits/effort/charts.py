@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
 from evenhand.audits.effort.specification_chart import specification_panel
-from evenhand.charts import MOST_LINES, Forest, curve, forest, forest_row
+from evenhand.charts import MOST_LINES, Forest, curve, forest, forest_row, share_axis
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def direction_panels(result: EffortResult, grouping: str | None = None) -> list[
     groupings = dict.fromkeys(r.grouping for r in result.direction if r.grouping and grouping in (None, r.grouping))
     panels = [_direction_between(result, name) for name in groupings]
     whole = [_direction_of_all(result)] if grouping is None else []
-    return whole + [panel for panel in panels if panel.rows]
+    drawn = share_axis(whole + [panel for panel in panels if panel.rows])
+    return [replace(panel, domain=(0.0, panel.ends()[1])) for panel in drawn]  # one kind of rate has one axis, from 0
 
 
 def _direction_of_all(result: EffortResult) -> Forest:
