@@ -28,6 +28,20 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+def test_files_that_only_show_results_do_not_count(tmp_path: Path) -> None:
+    folder = tmp_path / "evenhand" / "audits"
+    folder.mkdir(parents=True)
+    for name in ("estimate.py", "section.py", "rates_chart.py"):
+        (folder / name).write_text("x = 1\n")
+    before = hash_of.__wrapped__("audits", tmp_path)
+    (folder / "section.py").write_text("x = 2\n")
+    (folder / "rates_chart.py").write_text("x = 2\n")
+    assert hash_of.__wrapped__("audits", tmp_path) == before
+    assert hash_of.__wrapped__("audits/section.py", tmp_path) != hash_of.__wrapped__("audits/estimate.py", tmp_path)
+    (folder / "estimate.py").write_text("x = 2\n")
+    assert hash_of.__wrapped__("audits", tmp_path) != before
+
+
 def test_a_line_that_is_known_is_measured_again_only_when_the_code_changed(tmp_path: Path) -> None:
     calls = []
 

@@ -2,7 +2,8 @@
 
 A benchmark is a file of this folder with a constant `MEASURED`, the code that its lines are about (files or folders of
 `src/evenhand`), and a function `promises(book)` that declares the lines. A line is written as soon as it is known, and
-is not computed again while that code is the same; comments and docstrings do not count.
+is not computed again while that code is the same. Comments and docstrings do not count, nor do the files of a folder
+that only show results or propose settings (`SHOWING`): they move no number.
 
     MEASURED = ("stats/intervals.py",)
 
@@ -212,13 +213,21 @@ def write(lines: Sequence[Line], path: Path) -> None:
     new.replace(path)
 
 
+SHOWING = ("*chart*.py", "section.py", "messages.py", "display.py", "propos*.py", "csv_text.py", "progress.py")
+"""Files of a folder that move no number: they show results, or propose settings."""
+
+
 @cache
 def hash_of(rooms: str, source: Path = ROOT / "src") -> str:
-    """Return the hash of the code of files and folders of the package; comments and docstrings do not count."""
+    """Return the hash of the code of files and folders of the package.
+
+    Comments, docstrings and the files of folders that only show results do not count.
+    """
     digest = hashlib.sha256()
     for room in rooms.split():
         place = source / "evenhand" / room
-        files = [*sorted(place.rglob("*.py")), *([place] if place.is_file() else [])]
+        files = [file for file in sorted(place.rglob("*.py")) if not any(map(file.match, SHOWING))]
+        files += [place] if place.is_file() else []
         if not files:
             raise FileNotFoundError(f"{room} is no file or folder of the package; name what is measured in `MEASURED`.")
         for file in files:

@@ -53,7 +53,7 @@ def _summary(lines: Sequence[Named]) -> str:
         f"{len(lines):,} lines, {len(promised):,} of them a promise. {len(promised) - len(broken):,} hold, within "
         f"three Monte Carlo errors. That is less than it sounds: {below:,} of these were observed beyond the nominal "
         f"share, and in {less:,} less is promised than the nominal share, with the reason. {stale:,} lines were "
-        "measured before the files that they are about last changed, be it only in layout: those marked †. "
+        "measured before the code that they are about last changed, be it only in layout: those marked †. "
         f"{kept:,} were measured before a change that should move no number, and a twentieth of their samples, drawn "
         "again with both codes, had the same shares: those marked ‡. All lines are in `benchmarks/results`."
     )
