@@ -145,7 +145,9 @@ def test_junit_has_a_case_for_every_threshold(audit: eh.Audit) -> None:
     assert failure.text.startswith("F1: By sex, =model selects")
     names = [case.get("name", "") for case in suite.iter("testcase")]
     assert len(set(names)) == len(names)
-    assert names[0].startswith("=model/selection_rate/sex/difference/worst_pair/")
+    assert names[0] == "=model/selection_rate/sex/difference/worst_pair", "what was found in the data has no part in it"
+    messages = [case[0].get("message", "") for case in suite.iter("testcase") if case[0].tag != "system-out"]
+    assert all(re.match(r"F\d+: ", message) for message in messages), "the number in the report"
 
 
 def test_a_model_card_has_the_fields_of_google_and_a_head_for_the_hub(audit: eh.Audit) -> None:

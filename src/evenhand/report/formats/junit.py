@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from evenhand.core.findings import Finding
+from evenhand.core.result import Result
 from evenhand.core.thresholds import UNDECIDED
 from evenhand.messages import showable
 from evenhand.report.formats import Files
@@ -27,25 +28,31 @@ def make(audit: Audit) -> Files:
     suite = ElementTree.Element("testsuite", {"name": showable(audit.config.report.title), **counts})
     seen = Counter[str]()
     for finding in judged:
-        name = case_name(finding)
+        name = case_name(finding, audit.results[finding.audit])
         seen[name] += 1
         name = name if seen[name] == 1 else f"{name} ({seen[name]})"
         case = ElementTree.SubElement(suite, "testcase", {"classname": finding.audit, "name": showable(name)})
         told = f"{finding.number}: {finding.text} Limit: {finding.threshold}."
         if finding.verdict == "does_not_meet":
-            message = {"message": showable(finding.headline.text)}
+            message = {"message": showable(f"{finding.number}: {finding.headline}")}
             ElementTree.SubElement(case, "failure", message).text = showable(told)
         elif finding.verdict in UNDECIDED:
-            ElementTree.SubElement(case, "skipped", {"message": showable(str(finding.reason or finding.headline))})
+            why = f"{finding.number}: {finding.reason or finding.headline}"
+            ElementTree.SubElement(case, "skipped", {"message": showable(why)})
         else:
             ElementTree.SubElement(case, "system-out").text = showable(told)
     ElementTree.indent(suite, " ")
     return {"junit.xml": ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)}
 
 
-def case_name(finding: Finding) -> str:
-    """Return what a threshold limits, as in 'xgboost/selection_rate/race/difference/worst_pair'."""
+def case_name(finding: Finding, result: Result) -> str:
+    """Return what a threshold limits, as in 'xgboost/selection_rate/race/difference/worst_pair'.
+
+    Of an audit's own coordinates it holds those that say where a number is, not those that were found in the data.
+    """
+    found = result.found_places if finding.against == "worst_pair" else ()
     group = finding.group if finding.against not in ("worst_pair", None) or finding.kind is None else None
     place = (finding.model, finding.metric, finding.grouping, finding.stratum, finding.kind, finding.against, group)
-    own = (f"{name}={value}" for name, value in finding.coordinates.items())
+    places = (name for name in result.places if name not in found and name in finding.coordinates)
+    own = (f"{name}={finding.coordinates[name]}" for name in places)
     return "/".join(str(part) for part in (*place, *own) if part is not None)
