@@ -26,7 +26,7 @@ from evenhand.report.front import comparison_key, groups_compared, is_establishe
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, reversal_of
 from evenhand.report.wording import PageWording, page_wording
-from evenhand.table.repeats import NOT_ONE_PERSON
+from evenhand.table.repeats import DOUBTS
 
 if TYPE_CHECKING:
     from evenhand.run.audit import Audit
@@ -172,9 +172,9 @@ def _rows(
 
 
 def _doubts(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield the warnings that a row may not be one person."""
+    """Yield the warnings that a row or a column may not be what it is taken for."""
     for result in audit.results.values():
-        yield from (wording.message(note) for note in result.notes if note.id in NOT_ONE_PERSON)
+        yield from (wording.message(note) for note in result.notes if note.id in DOUBTS)
 
 
 def _rows_on(

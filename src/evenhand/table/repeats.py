@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 MANY_VALUES = 100
 """A column with at most so many distinct values tells nobody apart."""
 
-NOT_ONE_PERSON = ("table.repeated_rows", "table.may_be_counts")
-"""The ids of warnings that a row may not be one person; the front page repeats them."""
+DOUBTS = ("table.repeated_rows", "table.may_be_counts", "table.is_outcome")
+"""The ids of warnings that a row or a column may not be what it is taken for; the front page repeats them."""
 
 _MOST = 20_000  # rows that are compared
 _LEAST_SHARE = 0.002  # of rows that repeat

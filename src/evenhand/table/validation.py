@@ -463,10 +463,22 @@ class Validation:
             same = sum(_rows(cells, "outcome", code) for code in (state, keys.ABSENT)) if outcome is not None else 0
             if same == cells.rows:
                 yield say(key, outcome=outcome)
+        yield from self._decided_by_the_outcome(cells)
         yield from self._words_that_count_as_no()
         for column in self.roles.group_columns:
             key = keys.column_key(column)
             yield from label_notes(column, self.kinds[column], list(cells.values[key]), cells.labels[key])
+
+    def _decided_by_the_outcome(self, cells: Cells) -> Iterator[Message]:
+        """Yield a warning for decisions that are the outcome in every row: probably one column in two roles."""
+        if self.roles.outcome is None:
+            return
+        outcome = np.array(cells.labels["outcome"])[cells.codes["outcome"]]
+        for name, prediction in self.roles.predictions.items():
+            key = state_key(name)
+            decided = np.array(cells.labels[key])[cells.codes[key]]
+            if len(set(decided)) > 1 and bool((decided == outcome).all()):
+                yield say("is_outcome", model=name, column=prediction.column, outcome=self.roles.outcome)
 
     def _words_that_count_as_no(self) -> Iterator[Message]:
         """Yield remarks on words for missing values that count as a no, because the user named the yes."""

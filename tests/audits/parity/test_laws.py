@@ -125,7 +125,7 @@ def test_one_comparable_group_gives_no_gap_but_a_reason() -> None:
     )
     gap = run(people).get("gaps", metric="selection_rate")
     assert gap.value is None
-    assert gap.status.text == "undefined: only one group can be compared (min_count 10)"
+    assert gap.status.text == "undefined: only one group is large enough to compare (minimum 10)"
 
 
 def test_the_worst_pair_contains_every_other_pair() -> None:

@@ -315,7 +315,10 @@ def test_every_metric_that_is_asked_for_by_name_is_answered_by_a_finding() -> No
     assert [finding.metric for finding in eh.parity(table, metrics=asked).findings] == list(asked)
     assert not {finding.metric for finding in eh.parity(table).findings} & set(asked)
     alone = eh.parity(table, metrics="auc", min_count=10_000).findings[0]
-    assert (alone.sentence_id, str(alone.reason)) == ("not_comparable", "No group can be compared (min_count 10000).")
+    assert (alone.sentence_id, str(alone.reason)) == (
+        "not_comparable",
+        "No group is large enough to compare (minimum 10000).",
+    )
 
 
 def test_a_rate_has_one_axis_from_0_in_all_groupings_and_a_gap_names_its_groups() -> None:
@@ -358,3 +361,21 @@ def test_icons_count_the_errors_among_100_people_of_each_group() -> None:
         assert of_group.hollow == round(100 * (here & (chosen < y)).sum() / here.sum())
         assert f"of 100 {of_group.group}: {of_group.solid} wrongly selected" in drawn.description
     assert figure(weight="weight") is None, "weighted rates count no people"
+
+
+def test_a_metric_that_one_model_cannot_have_is_a_note() -> None:
+    data = {"g": ["a", "b"] * 50, "s": [0.2, 0.7, 0.4, 0.9] * 25, "d": [0, 1, 1, 0] * 25, "y": [0, 1, 0, 1, 1] * 20}
+    table = eh.Table(data, groups="g", outcome="y", predictions={"scored": "s", "decided": "d"})
+    found = eh.parity(table, metrics=["auc", "selection_rate"])
+    assert {row.model for row in found.rows("values", metric="auc")} == {"scored"}
+    assert {row.model for row in found.rows("values", metric="selection_rate")} == {"scored", "decided"}
+    assert [note.text for note in found.notes] == ["decided: not computed without scores: auc."]
+
+
+def test_decisions_that_are_the_outcome_are_doubted() -> None:
+    data = {"g": ["a", "b"] * 50, "y": [0, 1, 0, 1, 1] * 20, "same": ["no", "yes", "no", "yes", "yes"] * 20}
+    doubted = eh.Table(data, groups="g", outcome="y", predictions={"m": "same"})
+    assert "table.is_outcome" in [note.id for note in eh.parity(doubted).notes]
+    data["same"][0] = "yes"
+    sound = eh.Table(data, groups="g", outcome="y", predictions={"m": "same"})
+    assert "table.is_outcome" not in [note.id for note in eh.parity(sound).notes]

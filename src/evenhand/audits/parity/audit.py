@@ -238,25 +238,32 @@ def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
 def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[Message]]:
     """Return the metrics that the data allow, and notes on the others.
 
-    A requested metric must be allowed.
+    Some model must have what a requested metric needs.
     """
     known_metrics, chosen = spec.known_metrics(), _chosen_metrics(spec)
     lacking = {name: _lacking(table, model, known_metrics[name]) for name in chosen}
     unmet = {name: needs for name, needs in lacking.items() if needs}
-    if unmet and spec.metrics:
-        name, needs = next(iter(unmet.items()))
-        raise ConfigError(
-            "the metric {metric!r} needs {needs:noun and}, which model {model!r} does not have; {advice:and}, or "
-            "leave the metric out.",
-            metric=name,
-            needs=tuple(needs),
-            model=model,
-            advice=_what_to_give(needs),
-        )
+    for name in unmet if spec.metrics else ():
+        _require_some_model(table, known_metrics[name], model)
     functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
     metrics = [(known_metrics[name], functions.get(name)) for name in chosen if not lacking[name]]
     notes = [say("not_computed", model=model, lacking=_not_computed(unmet))] if unmet else []
     return [*metrics, *((custom_metric(name), function) for name, function in spec.custom.items())], notes
+
+
+def _require_some_model(table: Table, metric: ParityMetric, model: str) -> None:
+    """Refuse a requested metric that no model can have; `model` is one of those that cannot."""
+    if any(not _lacking(table, other, metric) for other in table.models):
+        return
+    needs = tuple(_lacking(table, model, metric))
+    raise ConfigError(
+        "the metric {metric!r} needs {needs:noun and}, which model {model!r} does not have; {advice:and}, or "
+        "leave the metric out.",
+        metric=metric.name,
+        needs=needs,
+        model=model,
+        advice=_what_to_give(needs),
+    )
 
 
 def _chosen_metrics(spec: ParitySpec) -> list[str]:
