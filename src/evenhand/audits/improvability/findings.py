@@ -104,7 +104,7 @@ class _Candidate:
 
     def _at_margin(self, decision: records.Decision) -> Message:
         key = "smaller_gap" if decision.established else "no_smaller_gap"
-        return say(key, margin=decision.margin, p=_p(self.inputs, decision))
+        return say(key, margin=decision.margin, p=_p(self.inputs, decision, brief=True))
 
     def accuracy(self, largest: Estimate[records.Margin]) -> Claim:
         """Return the claim on accuracy for thresholds.
@@ -157,7 +157,8 @@ def _in_some_split(key: str, spec: ImprovabilitySpec) -> str:
     return f"{key}_in_a_split" if spec.test.design == "splits" else key
 
 
-def _p(inputs: Inputs, decision: records.Decision) -> Message:
+def _p(inputs: Inputs, decision: records.Decision, *, brief: bool = False) -> Message:
+    """Return the p-value of a decision, alone and adjusted for candidates, and unless brief how it was computed."""
     spec = inputs.spec
     if decision.p_value is None or decision.p_median is None or decision.p_adjusted is None:
         return decision.status
@@ -169,6 +170,8 @@ def _p(inputs: Inputs, decision: records.Decision) -> Message:
         "level": spec.test.alpha,
         "seed": spec.seed,
     }
+    if brief and spec.test.design == "one_pass":
+        return say("p_brief", p=words["p"], adjusted=adjusted)
     if spec.test.design == "one_pass":
         fitted = say("p_fitted", n=spec.test.steps) if spec.candidates[decision.model].refits else None
         return say("p_one_pass", **words, rows=len(inputs.sample), fitted=fitted)
