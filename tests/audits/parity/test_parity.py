@@ -373,7 +373,11 @@ def test_a_metric_that_one_model_cannot_have_is_a_note() -> None:
 
 
 def test_decisions_that_are_the_outcome_are_doubted() -> None:
-    data = {"g": ["a", "b"] * 50, "y": [0, 1, 0, 1, 1] * 20, "same": ["no", "yes", "no", "yes", "yes"] * 20}
+    data: dict[str, list[Any]] = {
+        "g": ["a", "b"] * 50,
+        "y": [0, 1, 0, 1, 1] * 20,
+        "same": ["no", "yes", "no", "yes", "yes"] * 20,
+    }
     doubted = eh.Table(data, groups="g", outcome="y", predictions={"m": "same"})
     assert "table.is_outcome" in [note.id for note in eh.parity(doubted).notes]
     data["same"][0] = "yes"
