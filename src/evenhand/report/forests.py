@@ -18,7 +18,7 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
     """Yield the legend of the marks in forests."""
     rows = [row for panel in panels for row in panel.rows]
     for black in dict.fromkeys(panel.black for panel in panels if any(row["limits"] for row in panel.rows)):
-        yield f"The black line is {black}."
+        yield f"The solid line is {black}."
     for dashed in dict.fromkeys(panel.dashed for panel in panels if panel.zero is not None):
         yield f"The dashed line is {dashed}."
     if any(row["small"] for row in rows):

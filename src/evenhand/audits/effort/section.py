@@ -157,7 +157,7 @@ def _shows(result: EffortResult, metric: str) -> Message:
 
 def _limit_words(result: EffortResult, metric: str) -> str:
     limits = any(finding.metric == metric and finding.limit is not None for finding in result.findings)
-    return " The level black line is the limit." if limits else ""
+    return " The level solid line is the limit." if limits else ""
 
 
 def _headlines(result: EffortResult, metric: str) -> str:
