@@ -55,6 +55,18 @@ class ScoreRows:
         """The AUC of all people, and each entry's contribution to its error; computed once."""
         return auc_influence(self.score, self.positive, weight=self.weight)
 
+    def where(self, keep: BoolArray) -> ScoreRows:
+        """Return the entries where a mask is True."""
+        return ScoreRows(
+            score=self.score[keep],
+            positive=self.positive[keep],
+            weight=self.weight[keep],
+            squares=self.squares[keep],
+            groups=self.groups.where(keep),
+            binned=self.binned,
+            selected=None if self.selected is None else self.selected[keep],
+        )
+
 
 @dataclass(frozen=True)
 class PersonRows:
@@ -120,13 +132,22 @@ class _Fetched:
         return {name: np.asarray(self.arrays[key], np.float64) for name, key in names.items()}
 
 
-def _fetch_rows(table: Table, columns: Mapping[str, nw.Expr]) -> _Fetched:
-    group_columns = table.roles.group_columns
-    codes = {f"group{i}": table.group_codes(column) for i, column in enumerate(group_columns)}
+def _fetch_rows(
+    table: Table, columns: Mapping[str, nw.Expr], strata: Cells | None = None, within: Sequence[str] = ()
+) -> _Fetched:
+    """Return expressions with groups, and the columns `within` as coded in `strata`."""
+    group_columns = [*table.roles.group_columns, *within]
+    codes = {
+        f"group{i}": table.group_codes(column, strata if column in within else None)
+        for i, column in enumerate(group_columns)
+    }
     with engine_errors():
         arrays = fetch_arrays(table.complete_rows().select(**columns, **codes, **_weight_column(table)))
     groups = {column_key(c): np.asarray(arrays[f"group{i}"], np.int64) for i, c in enumerate(group_columns)}
-    return _Fetched({name: np.asarray(arrays[name]) for name in columns}, _one_per_row(table, groups), _weights(arrays))
+    cells = _one_per_row(table, groups)
+    if strata is not None:
+        cells.labels.update({column_key(column): strata.labels[column_key(column)] for column in within})
+    return _Fetched({name: np.asarray(arrays[name]) for name in columns}, cells, _weights(arrays))
 
 
 def _weight_column(table: Table) -> dict[str, nw.Expr]:
@@ -139,16 +160,16 @@ def _weights(arrays: Mapping[str, Any]) -> FloatArray | None:
 
 
 def _one_per_row(table: Table, codes: dict[str, IntArray]) -> Cells:
-    return Cells(codes, table.cells.labels, np.ones(table.rows, dtype=np.int64))
+    return Cells(codes, dict(table.cells.labels), np.ones(table.rows, dtype=np.int64))
 
 
-def read_scores(table: Table, model: str) -> ScoreRows:
+def read_scores(table: Table, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> ScoreRows:
     """Return one model's scores by row, with survey weights also its decisions."""
     column, weighted = table.prediction(model).column, table.roles.weight is not None
     selected, positive = table.prediction_state(model) == YES, table.outcome_state() == YES
     score = nw.col(column) if table.has_scores(model) else selected
     wanted = {"score": score.cast(nw.Float64), "positive": positive} | ({"selected": selected} if weighted else {})
-    fetched = _fetch_rows(table, wanted)
+    fetched = _fetch_rows(table, wanted, strata, within)
     arrays = {name: np.asarray(values) for name, values in fetched.arrays.items()}
     table.record_rows({column: arrays["score"], "outcome": arrays["positive"]}, fetched.groups, fetched.weight)
     weight = np.ones(table.rows) if fetched.weight is None else fetched.weight

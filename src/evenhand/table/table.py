@@ -348,12 +348,17 @@ class Table:
         bin_key = Key("bin", keys.score_bin(self.prediction(model), bins))
         return self._reduce(name, within, model, [*self._weights(), *self._score_sums(model)], bin_key)
 
-    def score_rows(self, model: str) -> ScoreRows:
-        """Return one model's scores by row; above 5,000,000 rows, in 16,384 bins of the score's range."""
+    def score_rows(self, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> ScoreRows:
+        """Return one model's scores by row; above 5,000,000 rows, in 16,384 bins of the score's range.
+
+        With columns `within`, the groups of the rows include these, coded as in the cells `strata`.
+        """
         if self.rows > min(EXACT_ROWS, rows_allowed(self.source.frame)):
             bin_key = Key("bin", keys.score_bin(self.prediction(model), FINE_BINS))
-            return binned_scores(self._reduce(f"ranks of {model}", (), model, self._weights(), bin_key))
-        return self._with_type_retry(lambda table: read_scores(table, model))
+            name = f"ranks of {model}" + (f" within {grouping_name(within)}" if within else "")
+            return binned_scores(self._reduce(name, within, model, self._weights(), bin_key))
+        more = [column for column in within if column not in self.roles.group_columns]
+        return self._with_type_retry(lambda table: read_scores(table, model, strata, more), within)
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores by row; missing values are nan."""
@@ -534,13 +539,14 @@ class Table:
         positive = self.outcome_state() == keys.YES if self.roles.outcome is not None else None
         return score_sums(self.prediction(model), positive, self.roles.weight, self._checked.weights.exponent)
 
-    def group_codes(self, column: str) -> nw.Expr:
-        """Return the code of each row's group, as in the table's cells."""
+    def group_codes(self, column: str, cells: Cells | None = None) -> nw.Expr:
+        """Return the code of each row's group, as in the table's cells, or others that include the column."""
         key, portable = self._opened.keys.group(column), self.source.portable_sql
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
             return nw.when(missing).then(nw.lit(len(key.labels))).otherwise(key.expression).cast(nw.Int64)
-        codes, missing_code = self.cells.values[key.name], self.cells.missing_code(key.name)
+        cells = cells or self.cells
+        codes, missing_code = cells.values[key.name], cells.missing_code(key.name)
         if self.kinds[column] == "text":
             return keys.recoded_text(column, codes, missing_code, portable=portable)
         return keys.recoded(key.expression, codes, missing_code, portable=portable)

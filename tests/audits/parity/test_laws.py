@@ -200,6 +200,32 @@ def test_no_name_of_a_group_or_stratum_changes_a_resampled_number(weight: str | 
     assert gaps(*names[0]) == gaps(*names[1])
 
 
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("factor", ["part", "race"])
+def test_a_stratum_is_compared_as_its_people_alone(weight: str | None, factor: str) -> None:
+    """Means and, with weights, rates are compared by permutation there, too; `factor` may be a group column itself."""
+    rng = np.random.default_rng(6)
+    parts = np.array(["u", "v", None], dtype=object)[rng.integers(0, 3, 900)]
+    people = make_people(900).assign(part=parts, race=rng.choice(["x", "y"], 900))
+
+    def gaps(data: pd.DataFrame, groups: list[str], **settings: Any) -> list[Any]:
+        table = eh.Table(data, outcome="outcome", groups=groups, predictions={"m": "score"}, weight=weight)
+        found = eh.parity(table, metrics=["mean_score", "brier", "selection_rate"], **settings)
+        return [gap for gap in found.gaps if gap.grouping == "group"]
+
+    within = gaps(people, ["group", "race"], within=factor, resamples=100)
+    reference = next(gap.reference for gap in within if gap.against == "reference")
+    for stratum in ("u", "v") if factor == "part" else ("x", "y"):
+        alone = gaps(people[people[factor] == stratum], ["group"], reference=reference)
+        inside = [gap for gap in within if gap.stratum == stratum]
+        assert inside
+        by_key = {(gap.metric, gap.kind, gap.against, gap.group, gap.reference): gap for gap in alone}
+        for gap in inside:
+            other = by_key[gap.metric, gap.kind, gap.against, gap.group, gap.reference]
+            assert gap.rests_on == other.rests_on != "group limits"
+            assert (gap.p_value, gap.low, gap.high) == pytest.approx((other.p_value, other.low, other.high), rel=1e-9)
+
+
 def test_a_resampled_number_does_not_depend_on_what_else_is_computed() -> None:
     people = make_people().assign(other=lambda frame: frame.group + "2")
 

@@ -32,7 +32,8 @@ from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
 from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.intervals import normal_quantile
-from evenhand.stats.types import BoolArray
+from evenhand.stats.types import BoolArray, IntArray
+from evenhand.table.cells import Cells
 from evenhand.table.roles import MISSING, TIMES
 from evenhand.table.rows import ScoreRows
 from evenhand.table.table import FINE_BINS, Table
@@ -110,11 +111,11 @@ class _Part:
 def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache) -> Iterator[_Part]:
     """Yield the notes on a model, then the results of each grouping."""
     metrics, notes = _metrics_for(table, model, spec)
-    ranks, rank_notes = _ranks(table, model, metrics, spec)
-    yield _Part(notes=(*notes, *rank_notes))
     step(f"Counting the cells of {model}")
     prediction, scored = table.prediction(model), table.has_scores(model)
     cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
+    ranks, rank_notes = _ranks(table, model, metrics, spec, cells)
+    yield _Part(notes=(*notes, *rank_notes))
     for grouping, columns in table.groupings.items():
         step(f"Comparing {grouping} under {model}")
         whole = GroupCells.build(cells, model, columns, spec.within)
@@ -146,15 +147,23 @@ def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
     if not pooled.spec.within:
         return
 
-    def part(stratum: str, cells: GroupCells, metrics: Metrics, support: Support | None = None) -> Analysis:
-        changed: dict[str, Any] = {"cells": cells, "metrics": metrics, "support": support}
-        return replace(pooled, stratum=stratum, ranks=None, **changed)
-
     on_cells = _metrics_of_cells(pooled)
     for position, stratum in enumerate(whole.strata):
-        yield part(stratum, whole.stratum(position), on_cells)
+        ranks = _ranks_in(pooled, stratum)
+        yield replace(pooled, stratum=stratum, cells=whole.stratum(position), metrics=on_cells, ranks=ranks)
     support = _support(pooled, whole)
-    yield part(STANDARDISED, whole, [pair for pair in on_cells if support[pair[0].name].any()], support)
+    used = [pair for pair in on_cells if support[pair[0].name].any()]
+    yield replace(pooled, stratum=STANDARDISED, cells=whole, metrics=used, ranks=None, support=support)
+
+
+def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | None:
+    """Return the scores of a stratum, with the codes of the groups."""
+    if pooled.ranks is None:
+        return None
+    rows, codes = pooled.ranks
+    strata, labels = rows.groups.joint(pooled.spec.within)
+    inside = strata == labels.index(stratum)
+    return rows.where(inside), codes[inside]
 
 
 def _metrics_of_cells(pooled: Analysis) -> Metrics:
@@ -296,14 +305,16 @@ def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
     return [need for need in metric.needs if not has[need]]
 
 
-def _ranks(table: Table, model: str, metrics: Metrics, spec: ParitySpec) -> tuple[ScoreRows | None, list[Message]]:
+def _ranks(
+    table: Table, model: str, metrics: Metrics, spec: ParitySpec, cells: Cells
+) -> tuple[ScoreRows | None, list[Message]]:
     """Return the scores of people if AUC or means need them, and notes on those of AUC."""
     methods = {metric.method for metric, _ in metrics}
     needed = {"rank", "mean"} | ({"rate"} if table.roles.weight is not None else set())
     if not methods & needed or not (table.has_scores(model) or table.roles.weight is not None):
         return None, []
     step(f"Ranking the scores of {model}")
-    rows = table.score_rows(model)
+    rows = table.score_rows(model, cells, spec.within)
     if "rank" not in methods:
         return rows, []
     notes = []
