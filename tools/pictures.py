@@ -20,7 +20,7 @@ from evenhand.cli.main import main
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 SCREENS = {"report.png": (1280, 1400), "report-phone.png": (390, 1450)}
-PAGES = {"report-pdf-front.png": "In short", "report-pdf-figures.png": "Values by race"}
+PAGES = {"report-pdf-front.png": "Is there a problem?", "report-pdf-figures.png": "Values by race"}
 
 
 def make(folder: Path) -> None:

@@ -24,6 +24,7 @@ import yaml  # type: ignore[import-untyped]
 from python_calamine import CalamineWorkbook
 
 import evenhand as eh
+from evenhand.charts import forest
 from evenhand.cli.main import main
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError, MissingExtraError
@@ -351,3 +352,16 @@ def test_on_paper_a_long_title_stays_in_its_column_and_heads_stand_above_their_n
     forest = forest_on_paper(values.charts[0], 320)
     ends = [[cell.right for cell in row.cells] for piece in forest["pieces"] for row in piece["rows"] if row.cells]
     assert all(end == [cell.right for cell in forest["pieces"][0]["head"][1]] for end in ends)
+
+
+def test_on_paper_no_name_of_a_model_is_broken() -> None:
+    rows = [
+        {"label": "Black", "series": name, "value": 0.2, "low": 0.1, "high": 0.3, "n": 100}
+        for name in ("xgboost", "random_forest")
+    ]
+    drawn = forest_on_paper(forest(rows, title="", style="percent"), 650)
+    assert [row.head.strip("\u00a0") for row in drawn["pieces"][0]["rows"]] == [
+        "Black, n = 100",
+        "xgboost",
+        "random_forest",
+    ]

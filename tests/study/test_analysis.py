@@ -560,7 +560,7 @@ def test_conditions_that_are_too_small_get_no_verdict(responses: Responses) -> N
     limited = [finding for finding in result.findings if finding.threshold is not None]
     assert limited
     assert {finding.verdict for finding in limited} == {"insufficient_evidence"}
-    assert all("fewer than min_count 200" in str(finding.reason) for finding in limited)
+    assert all("(minimum 200)" in str(finding.reason) for finding in limited)
 
 
 def test_the_signature_and_the_docstring_follow_the_settings() -> None:

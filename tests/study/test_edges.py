@@ -246,7 +246,7 @@ def test_what_these_data_lack_is_insufficient_evidence() -> None:
     assert judged().verdict == "meets"
     assert judged(target="output").reason.text.startswith("Known names: 'overall'")
     assert "'b' in these data" in judged({"unfinished": True}).headline.text
-    assert judged(min_count=13).reason.text == "There is no verdict about 12 people, fewer than min_count 13."
+    assert judged(min_count=13).reason.text == "There is no verdict about 12 people (minimum 13)."
 
 
 def test_a_file_is_read(tmp_path: Any) -> None:

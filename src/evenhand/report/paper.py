@@ -24,8 +24,8 @@ _ROW = 15
 _LETTER = 6.3
 """The width of a letter on average, with room to spare: 12 pixels of a proportional sans serif."""
 _WIDTHS = {**dict.fromkeys("0123456789+−–", 6.8), **dict.fromkeys(" .,:;()|'", 3.5), "%": 10.8}
-_GAP, _AXIS, _LEAST_PICTURE = 10, 20, 90
-"""The room between columns and before the picture, and the minimum width of the picture, in pixels."""
+_GAP, _AXIS, _INDENT, _LEAST_PICTURE = 10, 20, 8, 90
+"""The room between columns, before the picture and before a row, and the least width of the picture, in pixels."""
 _HEAD = "Of"
 """The heading above the labels."""
 _MOST_LINES, _CUT_TO = 56, 28
@@ -60,7 +60,7 @@ class _Layout:
         def widest(texts: Iterable[str], least: str) -> float:
             return max(map(_width, (*texts, least)))
 
-        label = max((len(line.named(several=several)) for line in lines), default=0) * _LETTER + 4 * several
+        label = max((len(line.named(several=several)) for line in lines), default=0) * _LETTER + _INDENT * several
         count = widest((_people(line.n) for line in lines), "") if any(line.n is not None for line in lines) else 0.0
         value = widest((line.value_and_short for line in lines), "value")
         bounded = any(interval_of(line.row) for line in lines)
@@ -90,9 +90,9 @@ class _Layout:
         """Yield the text lines of a row: a row for the label first, where the label has several rows."""
         space = "\u00a0" * self.indent
         if self.indent and line.span:
-            people = f" n = {line.people:,}" if line.people else ""
+            people = f", n = {line.people:,}" if line.people else ""
             yield _Row(f"{line.label[: int(self.width / _LETTER) - 14]}{people}")
-        letters = max(8, int(self.label / _LETTER) - self.indent)
+        letters = max(8, int((self.label - _INDENT * bool(self.indent)) / _LETTER + 0.01))
         parts = wrap(line.named(several=bool(self.indent)), letters) or [""]
         cells = self.cells(_people(line.n), line.value_and_short, line.interval)
         yield _Row("\n".join(space + part for part in parts), cells, line)
