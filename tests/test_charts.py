@@ -369,7 +369,7 @@ def test_texts_of_a_slope_never_lie_over_each_other() -> None:
 
 def test_each_group_has_100_icons_and_its_numbers_in_words() -> None:
     groups = (OfHundred("<b>", 1234, 7, 25), OfHundred("B", 50, 0, 0), OfHundred("C", 9, 60, 40))
-    svg = to_svg(Icons("Model", groups, "too many", "too few"), "t", "d", name="a", width=340)
+    svg = to_svg(Icons("Model", groups, "too many", "too few"), "t", "d", name="a", width=300)
     ElementTree.fromstring(svg)  # noqa: S314
 
     def drawn(path: str) -> int:
@@ -383,3 +383,12 @@ def test_each_group_has_100_icons_and_its_numbers_in_words() -> None:
     assert {"n = 1,234", "7 too many", "25 too few", "0 too many", "60 too many", "&lt;b&gt;"} <= set(texts)
     high = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', svg)[0])
     assert max(float(y) for y in re.findall(r"M[\d.]+ (\d+)h", svg)) < high
+
+
+def test_people_are_smaller_where_all_groups_then_stand_in_one_row() -> None:
+    def heights(width: int, groups: int) -> int:
+        panel = Icons("Model", tuple(OfHundred(str(at), 9, 1, 1) for at in range(groups)), "many", "few")
+        return panel.drawn(width, 0, legend=False)[1]
+
+    assert heights(650, 6) < heights(650, 4) < heights(340, 4)
+    assert heights(960, 6) == heights(960, 1)

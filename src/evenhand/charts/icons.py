@@ -13,6 +13,7 @@ from evenhand.charts.look import LINE, Legend, head_of, letters, text_at
 _ACROSS, _DOWN = 13, 15
 """From one person to the next."""
 _BLOCK, _GAP = 10 * _ACROSS, 30
+_SMALLER = 0.68
 
 
 @dataclass(frozen=True)
@@ -51,25 +52,35 @@ class Icons:
         panel = self if titles else replace(self, title="")
         wide = width or 2 * (_BLOCK + _GAP)
         top, head = head_of(panel.title, [], wide)
-        across = max(1, (wide + _GAP) // (_BLOCK + _GAP))
+        scale = _scale(wide, len(panel.groups))
+        step, block = scale * (_BLOCK + _GAP), scale * _BLOCK
+        across = max(1, int((wide + step - block) / step))
         texts, people = [head], list[tuple[str, float, float, int]]()
         for start in range(0, len(panel.groups), across):
             row = panel.groups[start : start + across]
-            lines = [list(panel._texts(group)) for group in row]
+            lines = [list(panel._texts(group, step - 2)) for group in row]
             below = top + max(map(len, lines)) * LINE + 12
             for column, (group, of_group) in enumerate(zip(row, lines, strict=True)):
-                left = column * (_BLOCK + _GAP)
-                texts += [_line(left, top, number, text) for number, text in enumerate(of_group)]
-                people += _runs(left, below, group)
-            top = below + 10 * _DOWN + 10
-        return wide, ceil(top), "".join([*texts, *_drawn(people)])
+                texts += [_line(column * step, top, number, text) for number, text in enumerate(of_group)]
+                people += _runs(column * step / scale, below / scale, group)
+            top = below + scale * 10 * _DOWN + 10
+        return wide, ceil(top), "".join([*texts, *_drawn(people, scale)])
 
-    def _texts(self, group: OfHundred) -> Iterator[str]:
+    def _texts(self, group: OfHundred, width: float) -> Iterator[str]:
         """Yield the lines above a group: its name, its size, and its numbers of 100."""
-        yield from wrap(group.group, letters(_BLOCK + _GAP - 10)) or [""]
-        yield f"n = {group.n:,}"
-        yield f"{group.solid} {self.solid}"
-        yield f"{group.hollow} {self.hollow}"
+        for text in (
+            group.group or " ",
+            f"n = {group.n:,}",
+            f"{group.solid} {self.solid}",
+            f"{group.hollow} {self.hollow}",
+        ):
+            yield from wrap(text, letters(width)) or [""]
+
+
+def _scale(width: int, groups: int) -> float:
+    """Return the size of people: smaller where all groups then stand in one row."""
+    whole = groups * (_BLOCK + _GAP) - _GAP
+    return _SMALLER if _SMALLER * whole <= width < whole else 1.0
 
 
 def _line(left: float, top: float, number: int, text: str) -> str:
@@ -92,16 +103,17 @@ def _runs(left: float, top: float, group: OfHundred) -> Iterator[tuple[str, floa
             column += number
 
 
-def _drawn(runs: Sequence[tuple[str, float, float, int]]) -> Iterator[str]:
+def _drawn(runs: Sequence[tuple[str, float, float, int]], scale: float) -> Iterator[str]:
     """Yield all people as dots, a head over shoulders: neighbours are one line of dashes of no length.
 
     Outlines are people with smaller ones on them in the colour of the ground.
     """
-    yield f'<g fill="none" stroke="currentColor" stroke-linecap="round" stroke-dasharray="0 {_ACROSS}">'
+    size = "" if scale == 1 else f' transform="scale({scale})"'
+    yield f'<g{size} fill="none" stroke="currentColor" stroke-linecap="round" stroke-dasharray="0 {_ACROSS}">'
     for look, style, (head, shoulders) in _LAYERS:
         places = [(x, y, (number - 1) * _ACROSS + 4) for name, x, y, number in runs if name == look]
         for width, down in ((head, 0), (shoulders, 6)) if places else ():
-            path = "".join(f"M{x:g} {y + down:.0f}h{long:g}" for x, y, long in places)
+            path = "".join(f"M{x:.4g} {y + down:.0f}h{long:g}" for x, y, long in places)
             yield f'<path{style} stroke-width="{width}" d="{path}"/>'
     yield "</g>"
 
