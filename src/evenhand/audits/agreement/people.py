@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.audits.agreement.metrics import AgreementMetric, Ratings
-from evenhand.stats.reliability import PeopleGap, compare_people
+from evenhand.stats.reliability import PeopleGap, compare_patterns
 from evenhand.stats.types import FloatArray, IntArray
 
 _STEP = 1e-5
@@ -50,17 +50,14 @@ class PeopleValues:
         other : the other group.
         level : the smallest level at which the p-value may decide.
         """
-        values, weight = (
-            np.concatenate([np.repeat(x, self.count), np.repeat(y, other.count)])
-            for x, y in ((self.values, other.values), (self.weight, other.weight))
-        )
+        values, weight = np.append(self.values, other.values), np.append(self.weight, other.weight)
         if not np.isfinite(values).all():
             return None
         equal = bool((weight == weight[0]).all())
-        return compare_people(
+        return compare_patterns(
             values,
-            np.zeros(len(values), dtype=np.int64),
-            np.arange(len(values)) < self.count.sum(),
+            np.append(self.count, np.zeros_like(other.count)),
+            np.append(np.zeros_like(self.count), other.count),
             bounds=self.bounds,
             weights=None if equal else weight,
             level=level,

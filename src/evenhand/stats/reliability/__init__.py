@@ -12,7 +12,14 @@ from evenhand.stats.reliability.metrics import (
     spread_of_runs,
     why_undefined,
 )
-from evenhand.stats.reliability.people import MEANS, PeopleGap, compare_people, derivatives_of, people_values
+from evenhand.stats.reliability.people import (
+    MEANS,
+    PeopleGap,
+    compare_patterns,
+    compare_people,
+    derivatives_of,
+    people_values,
+)
 from evenhand.stats.reliability.resampling import PeopleDraws, bootstrap_people
 
 __all__ = [
@@ -23,6 +30,7 @@ __all__ = [
     "PeopleDraws",
     "PeopleGap",
     "bootstrap_people",
+    "compare_patterns",
     "compare_people",
     "curves",
     "derivatives_of",

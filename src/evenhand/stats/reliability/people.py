@@ -138,13 +138,12 @@ def compare_people(
     in_first: BoolArray,
     *,
     bounds: tuple[float, float] | None = None,
-    weights: FloatArray | None = None,
     level: float = 0.05,
 ) -> PeopleGap:
     """Compare the values of the people of two groups: mean over folds of the mean of each.
 
     People are assigned to the groups at random within their fold, and the studentised difference is compared with that
-    (`compare_means`). Values that are only the ends of `bounds`, without folds or weights, are rates (`compare_rates`).
+    (`compare_means`). Values that are only the ends of `bounds`, without folds, are rates (`compare_rates`).
 
     Parameters
     ----------
@@ -152,8 +151,6 @@ def compare_people(
         (people,) the values, the folds from 0, and whether a person is in the first group.
     bounds
         The least and the largest possible value; those observed if None.
-    weights
-        (people,) the weight of each person.
     level
         The smallest level at which the p-value may decide.
 
@@ -164,13 +161,45 @@ def compare_people(
     >>> round(found.value, 3), found.p_value < 0.01, found.rests_on
     (0.08, True, 'bounds')
     """
-    if bounds is not None and weights is None and not fold.any() and np.isin(values, bounds).all():
-        return _of_rates(values == bounds[1], in_first, bounds[1] - bounds[0])
+    if not fold.any():
+        return compare_patterns(
+            values, in_first.astype(np.int64), (~in_first).astype(np.int64), bounds=bounds, level=level
+        )
     shares = np.ones(int(fold.max()) + 1)
-    found = compare_means(
-        values, in_first, ~in_first, weights=weights, strata=fold, shares=shares, bounds=bounds, level=level
-    )
-    return _of_means(found)
+    return _of_means(compare_means(values, in_first, ~in_first, strata=fold, shares=shares, bounds=bounds, level=level))
+
+
+def compare_patterns(
+    values: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    bounds: tuple[float, float] | None = None,
+    weights: FloatArray | None = None,
+    level: float = 0.05,
+) -> PeopleGap:
+    """Compare the people of two groups by how many of each have a value: see `compare_people`.
+
+    Parameters
+    ----------
+    values, first, second
+        (patterns,) the values, and how many people of the first and of the second group have each.
+    bounds
+        The least and the largest possible value; those observed if None.
+    weights
+        (patterns,) the weight of each person.
+    level
+        The smallest level at which the p-value may decide.
+
+    Examples
+    --------
+    >>> found = compare_patterns(np.array([0.0, 1.0]), np.array([3, 27]), np.array([20, 30]), bounds=(0.0, 1.0))
+    >>> round(found.value, 3), round(found.p_value, 3), found.rests_on
+    (0.3, 0.004, 'rates')
+    """
+    if bounds is not None and weights is None and np.isin(values, bounds).all():
+        return _of_rates(values == bounds[1], (first, second), bounds[1] - bounds[0])
+    return _of_means(compare_means(values, first, second, weights=weights, bounds=bounds, level=level))
 
 
 def _of_means(found: MeanComparison) -> PeopleGap:
@@ -187,8 +216,8 @@ def _of_means(found: MeanComparison) -> PeopleGap:
     )
 
 
-def _of_rates(is_high: BoolArray, first: BoolArray, width: float) -> PeopleGap:
-    counts = [(int(is_high[side].sum()), int(side.sum())) for side in (first, ~first)]
+def _of_rates(is_high: BoolArray, people: tuple[IntArray, IntArray], width: float) -> PeopleGap:
+    counts = [(int(side[is_high].sum()), int(side.sum())) for side in people]
     found: RateComparison = compare_rates(*counts[0], *counts[1])
     rates = [yes / n for yes, n in counts]
     stderr = np.sqrt(sum(rate * (1.0 - rate) / n for rate, (_, n) in zip(rates, counts, strict=True)))
@@ -204,5 +233,5 @@ def _of_rates(is_high: BoolArray, first: BoolArray, width: float) -> PeopleGap:
         limits=limits,
         rests_on="rates",
         few=False,
-        freedom=float(len(first) - 2),
+        freedom=float(counts[0][1] + counts[1][1] - 2),
     )
