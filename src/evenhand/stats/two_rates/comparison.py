@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from evenhand.errors import EvenhandError, require_choice
 from evenhand.stats.intervals import tail_share
 from evenhand.stats.two_rates.exact import Counts, complemented, is_beyond_tail, lowest_position, upper_tail
 from evenhand.stats.types import BoolArray, FloatArray, Interval
+from evenhand.stats.workers import run_tasks
 
 Kind = Literal["difference", "ratio"]
 Method = Literal["exact", "asymptotic", "effective sizes", "none"]
@@ -22,6 +23,7 @@ Side = Literal["lower", "upper"]
 FEWEST_EXPECTED = 30.0  # expected people with the rarer outcome in the smaller group, from which on z is normal
 _ROUNDING = 1e-9
 _FARTHEST = 60.0  # log ratio
+_MANY = 8  # limits from which on they are searched in several threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +141,12 @@ class RateComparison:
         tails = np.broadcast_to(tail, self.n_a.shape).ravel()
         lowest = np.full(len(groups), np.nan)
         exact, has_limits = self._is_exact.ravel(), self.has_limits.ravel()
-        for i in np.flatnonzero(exact & has_limits):
-            lowest[i] = lowest_position(self._counts(groups[i], not self._is_ratio), self._is_ratio, float(tails[i]))
+        those = np.flatnonzero(exact & has_limits)
+        searches = [
+            (1, partial(lowest_position, self._counts(groups[i], not self._is_ratio), self._is_ratio, float(tails[i])))
+            for i in those
+        ]
+        lowest[those] = list(run_tasks(searches, threads=None if len(searches) >= _MANY else 1))
         others = np.flatnonzero(has_limits & ~exact)
         if others.size:
             lowest[others] = self._score_limits(groups[others], tails[others])
