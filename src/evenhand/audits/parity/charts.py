@@ -14,7 +14,7 @@ from evenhand.core.records import OK, Value
 from evenhand.table.roles import MISSING, TIMES
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
+    from evenhand.audits.parity.result import CalibrationRecord, ParityResult
 
 MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
 """Metrics whose gaps equal those of another, since one is 1 minus the other."""
@@ -112,8 +112,7 @@ def gap_metrics(result: ParityResult) -> list[str]:
 
 def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     """Return one panel per grouping: the worst pair's difference in every rate, by model."""
-    rates = gap_metrics(result)
-    panels = []
+    rates, people, panels = gap_metrics(result), _people(result), []
     for grouping in groupings:
         gaps = result.rows("gaps", grouping=grouping, stratum=None, kind="difference", against="worst_pair")
         rows = [
@@ -121,7 +120,7 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
                 **forest_row(gap, result.metrics[gap.metric].title, gap.model),
                 "limits": limits_of(gap, result.findings),
                 "n": None,
-                "pair": pair_text(gap.group, gap.reference, _people(result, gap)),
+                "pair": pair_text(gap.group, gap.reference, people.get((grouping, gap.model, gap.metric))),
             }
             for gap in gaps
             if gap.metric in rates
@@ -131,10 +130,13 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
     return share_axis(panels)
 
 
-def _people(result: ParityResult, gap: ParityGap) -> dict[str, int]:
-    """Return the number of people behind each value of a gap's metric and model, by group."""
-    values = result.rows("values", grouping=gap.grouping, stratum=None, metric=gap.metric, model=gap.model)
-    return {record.group: record.n for record in values}
+def _people(result: ParityResult) -> dict[tuple[str | None, ...], dict[str, int]]:
+    """Return the number of people behind each value by group, for each grouping, model and metric."""
+    people: dict[tuple[str | None, ...], dict[str, int]] = {}
+    for record in result.values:
+        if record.stratum is None and record.group is not None:
+            people.setdefault((record.grouping, record.model, record.metric), {})[record.group] = record.n
+    return people
 
 
 def are_probabilities(result: ParityResult) -> bool:
