@@ -52,7 +52,7 @@ def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
     assert given.sentences[0] == (
         "By group, of 100 in each group, screen selects: A 60, B 30. The limit is at most 10 points. (F1)"
     )
-    assert lines(given, "How big?") == "30.0 points apart. The limit is at most 10 points."
+    assert lines(given, "How big?") == "A and B are 30.0 points apart. The limit is at most 10 points."
     assert "whole interval is beyond the limit" in lines(given, "How sure?")
     assert "improvability" in lines(given, "What next?")
 
@@ -73,7 +73,8 @@ def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_canno
     beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
     assert beyond.certainty == "possibly"
     assert beyond.sentences[0].endswith(
-        "That is beyond the limit, at most 10 points, but these people are too few to be sure. (F1)"
+        "The measured gap, 12.0 points, is beyond the limit, at most 10 points, but these people are too few to be sure. "
+        "(F1)"
     )
     within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
     assert within.certainty == "cannot_tell"
@@ -110,7 +111,9 @@ def test_a_reversal_comes_first_and_is_told_once() -> None:
         "difference points the other way once groups are compared within department.",
     )
     assert "within department" in lines(given, "What next?")
-    assert re.search(r"Within department: [\d.]+ points the other way\.", lines(given, "How big?"))
+    assert re.search(
+        r"Within department: [\d.]+ points the other way; interval 0\.6 to 7\.9\.", lines(given, "How big?")
+    )
 
 
 def test_a_gap_that_has_grown_is_a_problem_with_a_date() -> None:
@@ -213,3 +216,42 @@ def test_an_alternative_that_is_shown_says_how_sure_for_whom_and_what_to_ask() -
     assert "90% limit: at least " in lines(given, "How sure?")
     assert lines(given, "For whom?") == "g: a 1,500 · b 1,500"
     assert lines(given, "What next?").startswith("Ask why new is not used in place of the status quo. (F1)")
+
+
+@pytest.mark.parametrize(("better", "certainty"), [(True, "yes"), (False, "not_shown")])
+def test_a_fairer_alternative_without_a_limit_is_a_problem_only_if_it_is_shown(better: bool, certainty: str) -> None:
+    rng = np.random.default_rng(0)
+    group, y = np.arange(2_000) % 2, rng.integers(0, 2, 2_000)
+    old = np.where(rng.random(2_000) < 0.55 + 0.3 * group, y, 1 - y)
+    new = np.where(rng.random(2_000) < (0.93 if better else 0.5), y, 1 - y)
+    table = eh.Table({"g": np.where(group, "b", "a"), "y": y, "old": old, "new": new}, groups="g")
+    settings: Any = {"status_quo": "old", "outcome": "y", "candidates": "new", "resamples": 300}
+    given = answer(eh.audit(table, improvability=settings))
+    assert given.certainty == certainty
+    assert given.sentences[0].startswith("new is fairer" if better else "It is not shown that new is fairer")
+    assert "Nothing could be compared" not in given.text
+
+
+def test_other_limits_that_are_not_met_are_counted() -> None:
+    data = {"group": ["A"] * 200 + ["B"] * 200, "one": [1] * 150 + [0] * 250, "two": [1] * 120 + [0] * 280}
+    table = eh.Table(data, groups="group", predictions=["one", "two"])
+    given = told(table, {"metric": "selection_rate", "max": 0.1})
+    assert given.sentences[0].endswith("(F1) Another limit is not met (F2).")
+
+
+def test_an_open_limit_does_not_hide_an_established_difference() -> None:
+    given = told(two_groups(560, 440, 1_000), {"metric": "selection_rate", "max": 0.1})
+    assert given.certainty == "possibly"
+    assert "That groups differ at all is established." in given.sentences[0]
+
+
+def test_a_change_is_not_mixed_with_the_numbers_of_all_periods() -> None:
+    rng = np.random.default_rng(4)
+    month, sex = np.repeat(np.arange(1, 13), 500), np.tile(["F", "M"], 3000)
+    hired = (rng.uniform(size=6000) < 0.5 - 0.35 * ((sex == "F") & (month > 8))).astype(int)
+    table = eh.Table({"month": month, "sex": sex, "hired": hired}, groups="sex", predictions="hired")
+    given = told(table, {"metric": "selection_rate", "max": 0.1}, period="month")
+    rows = {row.question: row for row in given.rows}
+    assert re.fullmatch(r"[\d.]+ points since month = 9\.", lines(given, "How big?"))
+    assert rows["How sure?"].finding is None
+    assert rows["For whom?"].lines[0] == "All periods together:"

@@ -13,6 +13,7 @@ from evenhand.after.drift_section import drift_panel
 from evenhand.after.records import Drift
 from evenhand.charts import Forest, Panel, forest, forest_row
 from evenhand.core.findings import Finding
+from evenhand.core.records import STANDARDISED
 from evenhand.messages.formats import DASH
 from evenhand.report.concerns import (
     Certainty,
@@ -107,7 +108,12 @@ def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
 
 def _nothing_found(audit: Audit) -> Certainty:
     """Return whether a run without concerns compared anything."""
-    return "not_shown" if any(finding.value is not None for finding in audit.findings) else "cannot_tell"
+    return "not_shown" if any(map(_was_compared, audit.findings)) else "cannot_tell"
+
+
+def _was_compared(finding: Finding) -> bool:
+    """Tell whether something was tested; the test of an alternative that is not shown has no number beside it."""
+    return finding.value is not None or finding.p_value is not None
 
 
 def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> Iterator[str]:
@@ -121,9 +127,18 @@ def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> 
         source = (concern.certainty, concern.drift is None)
         if told.isdisjoint({source, concern.place}) and not (is_rule and told):
             told |= {source} if concern.place is None else {source, concern.place}
-            yield concern.sentence if concern.finding is None else f"{concern.sentence} ({concern.finding.number})"
+            sentence = concern.sentence if concern.finding is None else f"{concern.sentence} ({concern.finding.number})"
+            yield " ".join([sentence, *_more_broken(concern, found, wording)])
     if not found:
         yield from _all_clear(audit, wording)
+
+
+def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
+    """Yield beside a limit that is not met which others are not met either."""
+    broken = [other.finding for other in found if other.finding and other.finding.verdict == "does_not_meet"]
+    others = [finding.number for finding in broken if finding is not concern.finding]
+    if concern.finding in broken and others:
+        yield wording.say("more_broken", "answer", n=len(others), findings=tuple(others))
 
 
 def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
@@ -131,11 +146,12 @@ def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
     compared = [f for f in rank(audit.findings) if f.value is not None]
     judged = [finding for finding in compared if finding.threshold is not None]
     if not compared:
-        yield wording.say("nothing_judged", "answer")
+        tested = next(filter(_was_compared, audit.findings), None)
+        yield wording.say("nothing_judged", "answer") if tested is None else wording.headline(tested)
         return
     key = "none_established" if not judged else "one_met" if len(judged) == 1 else "all_met"
     yield wording.say(key, "answer", number=len(judged))
-    if wording.interval(compared[0]) != DASH:
+    if wording.interval(compared[0]) != DASH and not compared[0].is_limit:
         values = values_line(audit, compared[0], wording)
         key = _one_sided("largest_possible", compared[0])
         yield wording.say(key, "answer", values=values, interval=wording.interval(compared[0]))
@@ -182,22 +198,34 @@ def _rows_on(
 ) -> Iterator[Row]:
     """Yield how big and how sure a finding is, and whom it concerns; of a change first how big it is."""
     sizes, doubts = tuple(_how_big(audit, lead, wording)), tuple(_how_sure(audit, lead, wording))
+    shown: Finding | None = lead
+    whom: tuple[str, ...] = ()
     if found and (drift := found[0].drift) is not None:
         period, numbers = wording.period(drift.changed_from), _change_numbers(drift)
-        sizes = (wording.say("size_since", "answer", since=abs(drift.since or 0.0), period=period), *sizes)
-        doubts = (wording.say("change_sure", "answer", **numbers), *doubts)
+        sizes = (wording.say("size_since", "answer", since=abs(drift.since or 0.0), period=period),)
+        doubts = (wording.say("change_sure", "answer", **numbers),)
+        shown, whom = None, (wording.say("all_periods", "answer"),)
     if reversal is not None and reversal.adjusted is not None:
-        sizes = (*sizes, wording.say("size_within", "answer", gap=abs(reversal.adjusted), factor=reversal.factor))
+        sizes = (*sizes, _size_within(audit, reversal, wording))
     yield Row(wording.say("how_big", "answer"), sizes, of_finding=True)
-    yield Row(wording.say("how_sure", "answer"), doubts, finding=lead, of_finding=True)
-    yield from _whom(audit, lead, wording)
+    yield Row(wording.say("how_sure", "answer"), doubts, finding=shown, of_finding=True)
+    yield from _whom(audit, lead, whom, wording)
 
 
-def _whom(audit: Audit, lead: Finding, wording: PageWording) -> Iterator[Row]:
+def _size_within(audit: Audit, reversal: Reversal, wording: PageWording) -> str:
+    """Return the size of the gap within strata, with its interval where it is a finding."""
+    within = (f for f in audit.findings if f.stratum == STANDARDISED and reversal.tells(f))
+    interval = next((wording.interval(finding) for finding in within), DASH)
+    return wording.say(
+        "size_within", "answer", gap=abs(reversal.adjusted or 0.0), factor=reversal.factor, interval=interval
+    )
+
+
+def _whom(audit: Audit, lead: Finding, first: tuple[str, ...], wording: PageWording) -> Iterator[Row]:
     """Yield whom a finding concerns: the values of the groups, or where there are none, who was compared."""
     groups = group_values(audit, lead)
     drawn = None if groups is None else _drawn_groups(groups, lead)
-    lines = tuple(_not_compared(audit, wording))
+    lines = (*first, *_not_compared(audit, wording))
     if drawn is None:
         lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
     if lines or drawn:
@@ -209,10 +237,10 @@ def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[s
     if finding.is_limit:
         yield f"{wording.interval(finding)[:1].upper()}{wording.interval(finding)[1:]}."
     elif finding.kind == "ratio":
-        yield wording.say("ratio", "answer", gap=finding.value)
+        yield _between("ratio", finding, finding.value, wording)
     elif finding.kind is not None:
         key = "gap_points" if finding.style.endswith("points") else "gap"
-        yield wording.say(key, "answer", gap=abs(finding.value or 0.0))
+        yield _between(key, finding, abs(finding.value or 0.0), wording)
     else:
         yield wording.say("value_is", "answer", value=finding.value, unit=finding.style)
     if finding.threshold is not None:
@@ -220,10 +248,18 @@ def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[s
     others = [
         _other_model(other, wording)
         for other in audit.findings
-        if comparison_key(other) == comparison_key(finding) and other.model != finding.model
+        if comparison_key(other) == comparison_key(finding) and other.model != finding.model and other.value is not None
     ]
     if others:
         yield wording.say("other_models", "answer", models=tuple(others))
+
+
+def _between(key: str, finding: Finding, gap: float | None, wording: PageWording) -> str:
+    """Return the size of a gap, with its two groups where it is one of groups."""
+    if finding.group is None or finding.reference is None:
+        return wording.say(key, "answer", gap=gap)
+    groups = {name: wording.label(getattr(finding, name)) for name in ("group", "reference")}
+    return wording.say(f"{key}_of", "answer", gap=gap, **groups)
 
 
 def _other_model(finding: Finding, wording: PageWording) -> str:

@@ -1,8 +1,8 @@
 """What is wrong, or may be: one concern for each statement of a run that asks for attention, most serious first.
 
-The sources are limits that are not met, differences that are established without a limit, gaps that have grown over
-time, indicators of legal profiles, and limits that the data cannot judge. Every concern comes from a finding or a
-record by a fixed rule.
+The sources are limits that are not met, alternatives that are shown to be fairer, differences that are established
+without a limit, gaps that have grown over time, indicators of legal profiles, and limits that the data cannot judge.
+Every concern comes from a finding or a record by a fixed rule.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def concerns(audit: Audit, wording: PageWording) -> list[Concern]:
     """Return all concerns of a run, most serious first."""
     everything = [
         *_limits(audit, wording),
+        *_alternatives(audit, wording),
         *_drifts(audit, wording),
         *_differences(audit, wording),
         *_indicators(audit, wording),
@@ -100,7 +101,25 @@ def _is_value_beyond(finding: Finding) -> bool:
 
 
 def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWording) -> str:
-    return wording.say(key, "answer", values=values_line(audit, finding, wording), limit=wording.limit(finding))
+    values, limit = values_line(audit, finding, wording), wording.limit(finding)
+    sentence = wording.say(key, "answer", values=values, limit=limit, amount=wording.amount(finding))
+    if finding.verdict in UNDECIDED and is_established(finding):
+        return f"{sentence} {wording.say('yet_different', 'answer')}"
+    return sentence
+
+
+def shown_alternatives(audit: Audit) -> list[Finding]:
+    """Return the findings of audits for a remedy that show a fairer alternative."""
+    remedies = {name for name, descriptor in REGISTRY.items() if descriptor.remedy}
+    shown = [finding for finding in audit.findings if finding.audit in remedies and finding.is_limit]
+    return [finding for finding in shown if finding.verdict in ("does_not_meet", "no_threshold")]
+
+
+def _alternatives(audit: Audit, wording: PageWording) -> Iterator[Concern]:
+    """Yield the alternatives that are shown to be fairer, unless a limit says so."""
+    for finding in shown_alternatives(audit):
+        if finding.verdict == "no_threshold":
+            yield Concern("yes", wording.headline(finding), finding)
 
 
 def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:

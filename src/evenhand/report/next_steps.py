@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.audits import REGISTRY
 from evenhand.core.findings import advice_of
-from evenhand.report.concerns import Concern
+from evenhand.report.concerns import Concern, shown_alternatives
 from evenhand.report.front import Compared, groups_compared
 from evenhand.report.reversals import Reversal
 from evenhand.report.wording import PageWording
@@ -39,13 +39,7 @@ def next_steps(
 
 def _alternatives(audit: Audit, wording: PageWording) -> Iterator[str]:
     """Yield the first alternative that an audit for a remedy has shown."""
-    remedies = {name for name, descriptor in REGISTRY.items() if descriptor.remedy}
-    shown = [
-        f
-        for f in audit.findings
-        if f.audit in remedies and f.is_limit and f.verdict in ("does_not_meet", "no_threshold")
-    ]
-    if shown:
+    if shown := shown_alternatives(audit):
         yield wording.say("next_alternative", "answer", model=shown[0].model, number=shown[0].number)
 
 

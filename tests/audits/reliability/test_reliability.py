@@ -296,7 +296,7 @@ def test_the_report_shows_curves_gaps_parts_features_and_models(drawn: Reliabili
         "Gaps",
         "Why kappa and PABAK differ",
         "What ICC is made of",
-        "Which features make the gap",
+        "What the measured gap is made of",
     ]
     assert figures == ["Models compared", "Gaps of the models", *one, *one]
     for part in section.parts:

@@ -157,7 +157,8 @@ def _answer(result: ImprovabilityResult) -> str:
         return (
             f"Not established. The test of {best.model} alone rejects ({show_p(best.p_value or 0.0)}), but "
             f"{several} candidates were tried, and adjusted for all of them it does not "
-            f"({show_p(best.p_adjusted or 0.0)}). It would count if {best.model} had been named beforehand."
+            f"({show_p(best.p_adjusted or 0.0)}). It would count if {best.model} had been the only candidate, named "
+            "beforehand."
         )
     return "No such alternative was shown. That is not the same as there being none: see what this does not establish."
 

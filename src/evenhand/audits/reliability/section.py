@@ -125,7 +125,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
                 result,
                 run,
                 ("prevalence_part", "bias_part"),
-                "{group}: on average prevalence adds {0} and bias {1} to kappa.",
+                "{group}: of PABAK minus kappa, prevalence makes {0} and bias {1} on average.",
             ),
             tuple(part_panels(result, run)),
             DESCRIBES,
@@ -149,7 +149,7 @@ def _explanations(result: ReliabilityResult, run: Run) -> Iterator[Figure]:
     records = matching(result.attribution, **run.columns)
     if records:
         yield Figure(
-            f"Which features make the gap{of}",
+            f"What the measured gap is made of{of}",
             f"The gap at noise level {records[0].noise_level:g}, shared out among the features that go wrong (Shapley "
             "values; they add up to the gap). To the right, mistakes in the feature make the group more reliable "
             "than the reference; to the left, less. Lines are for other random mistakes, not for other people. It is "
