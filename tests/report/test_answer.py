@@ -73,8 +73,8 @@ def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_canno
     beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
     assert beyond.certainty == "possibly"
     assert beyond.sentences[0].endswith(
-        "The measured gap, 12.0 points, is beyond the limit, at most 10 points, but these people are too few to be sure. "
-        "(F1)"
+        "The measured gap, 12.0 points, is beyond the limit, at most 10 points, but these people are too few to be "
+        "sure. (F1)"
     )
     within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
     assert within.certainty == "cannot_tell"
