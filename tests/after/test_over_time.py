@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import evenhand as eh
-from evenhand.after.drift import _drift, _holm_adjusted_drifts, _order_notes, in_time
+from evenhand.after.drift import _clearest_period, _drift, _holm_adjusted_drifts, _order_notes, in_time
 from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.counting import GroupSeries
 from evenhand.core.display import Figure
@@ -326,3 +326,20 @@ def test_a_change_is_drawn_with_the_mean_gaps_before_and_since() -> None:
     calm = over_time(months(0.0)).sections()["over_time"].parts[0]
     assert isinstance(calm, Figure)
     assert calm.charts[0].means == ()
+
+
+def test_no_change_begins_after_it_was_first_shown() -> None:
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        month, sex = rng.integers(1, 13, 3_000), rng.choice(["F", "M"], 3_000)
+        rate = np.where((sex == "F") & (month > 8), 0.25, 0.5)
+        counts = [np.bincount(month[sex == side], minlength=13)[1:] for side in ("F", "M")]
+        hits = [np.bincount(month[(sex == side) & (rng.random(3_000) < rate)], minlength=13)[1:] for side in ("F", "M")]
+        changes = gap_drift(hits[0], counts[0], hits[1], counts[1], 0.05)
+        if (changes.nearest > 0).any():
+            found += 1
+            clearest = _clearest_period(changes)
+            assert changes.start[clearest] <= changes.look[changes.nearest > 0].min()
+            assert changes.nearest[clearest] > 0
+    assert found > 40

@@ -21,6 +21,7 @@ from evenhand.messages import Message
 from evenhand.messages.shared import say
 from evenhand.report import front
 from evenhand.report.formats import make_files
+from evenhand.report.page import facts
 from evenhand.report.wording import page_wording
 
 
@@ -223,3 +224,14 @@ def test_the_figure_of_a_broken_limit_says_so_first() -> None:
     figures = [part for part in audit.sections()["parity"].parts if isinstance(part, Figure)]
     shows = next(figure.shows for figure in figures if figure.title == "Values by race")
     assert str(shows) == "By race, B is worse off in selection rate."
+
+
+def test_the_head_says_that_rates_are_weighted(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {"g": ["a", "b"] * 50, "d": [0, 1, 1, 0] * 25, "w": [1.0, 2.0, 1.5, 1.0] * 25}
+    weighted, plain = (
+        eh.audit(eh.Table(data, groups="g", predictions="d", weight=weight), parity={}) for weight in ("w", None)
+    )
+    assert ("Weighted by", "w") in facts(weighted, page_wording())
+    assert "Weighted by" not in dict(facts(plain, page_wording()))
+    print_summary(weighted)
+    assert "100 people, weighted by w" in capsys.readouterr().out

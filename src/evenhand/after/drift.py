@@ -232,7 +232,7 @@ def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], gap: FloatArray
     if drifted:
         key, clearest = "gap_drifted", _clearest_period(changes)
         start, look, change = (int(changes.start[clearest]), int(changes.look[clearest]), changes.change[clearest])
-        sides |= {"first_period": labels[int(changes.look[changes.nearest > 0].min())], "change": float(change)}
+        sides |= {"first_period": labels[_first_shown(changes)], "change": float(change)}
         sides |= {"changed_from": labels[start], "changed_to": labels[look], "before": _mean_gap(rate, gap, start)}
         sides |= {"since": sides["before"] + sides["change"]}
         sides |= {name: finite(getattr(changes.limits, name)[clearest]) for name in ("low", "high")}
@@ -252,10 +252,16 @@ def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], gap: FloatArray
 def _clearest_period(changes: GapChanges) -> int:
     """Return the change whose limits lie farthest from 0.
 
-    With drift, only changes up to the last period count.
+    It began no later than a change was first shown. With drift, only changes up to the last period count.
     """
-    last = np.where(changes.look == changes.look.max(), changes.nearest, -np.inf)
-    return int(np.argmax(last if last.max() > 0 else changes.nearest))
+    began = np.where(changes.start <= _first_shown(changes), changes.nearest, -np.inf)
+    last = np.where(changes.look == changes.look.max(), began, -np.inf)
+    return int(np.argmax(last if last.max() > 0 else began))
+
+
+def _first_shown(changes: GapChanges) -> int:
+    """Return the first period after which a change could be shown."""
+    return int(changes.look[changes.nearest > 0].min())
 
 
 def _mean_gap(rate: GroupSeries, gap: FloatArray, end: int) -> float:

@@ -45,7 +45,9 @@ class Drift(Record):
         "whether the gap from some period on differs beyond chance from that before it", reveals="number"
     )
     first_period: str | None = column("the first period after which that could be shown", None, reveals="name")
-    changed_from: str | None = column("the first period of the clearest change", None, reveals="name")
+    changed_from: str | None = column(
+        "the first period of the clearest change, no later than `first_period`", None, reveals="name"
+    )
     changed_to: str | None = column("the last period of the clearest change", None, reveals="name")
     before: float | None = column("the mean gap of all periods before the clearest change", None, reveals="number")
     since: float | None = column("the mean gap from its first period to its last", None, reveals="number")

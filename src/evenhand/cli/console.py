@@ -222,7 +222,9 @@ def _left_out(judged: int, others: int) -> str:
 def _rows_used(audit: Audit) -> str:
     noun = "people" if audit.config.data.get("predictions") else "rows"
     used, dropped = audit.data["rows_used"], audit.data["rows_dropped"]
-    return f"{used:,} {noun}" + (f" ({count(dropped, 'row')} with missing values dropped)" if dropped else "")
+    left_out = f" ({count(dropped, 'row')} with missing values dropped)" if dropped else ""
+    weight = audit.config.data.get("weight")
+    return f"{used:,} {noun}{left_out}{f', weighted by {weight}' if weight else ''}"
 
 
 def _print_finding(finding: Finding, *others: Finding) -> None:

@@ -191,6 +191,7 @@ def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
     entries.append((say("model" if len(models) == 1 else "models"), ", ".join(models)))
     entries += [*_roles(audit.config.data, wording), *_participants(data, wording)]
     entries.append((_rows_word(audit), say("rows_used", used=used, rows=rows) if data["rows_dropped"] else used))
+    entries.append((say("weighted_by"), audit.config.data.get("weight") or ""))
     if any(finding.threshold is not None for finding in audit.findings):
         entries.append((say("thresholds_by"), about.thresholds_by or say("not_said")))
     if audit.plan is not None:
