@@ -182,6 +182,19 @@ def audit_of_data(draw: DrawFn, command: str, *more: str) -> Command:
 
 
 @st.composite
+def selections(draw: DrawFn, command: str) -> Command:
+    """Draw a command on counts of people, or on people and how many a row stands for."""
+    columns = draw(people((*COLUMNS, "chosen", "pool")))
+    if draw(one(False, False, True)):
+        columns = draw(spoilt(columns))
+    kind = draw(one("csv", "csv", "parquet", "xlsx"))
+    counts, rows = ("--selected", "chosen", "--total", "pool"), ("--decision", "d")
+    given = draw(one(counts, (*counts, "--event", "h"), rows, (*rows, "--count", "pool")))
+    words = draw(said(command, f"people.{kind}", "--group", "g", "--format", "md", *given))
+    return Command(words, columns, kind=kind)
+
+
+@st.composite
 def on_saved(draw: DrawFn, *words: str) -> Command:
     """Draw a command on a saved audit, sometimes tampered with."""
     return Command(draw(said(*words)), {"g": ["a", "b"]}, tampered=draw(tampering()))
@@ -197,6 +210,7 @@ COMMANDS: dict[str, tuple[SearchStrategy[Command], ...]] = {
     "evenhand audit": (
         audit_of_settings("audit", "audit.toml", "--out", "out", "--format", "md"),
         audit_of_data("audit", "--decisions", "d", "--out", "out", "--format", "csv"),
+        selections("adverse-impact"),
     ),
     "evenhand init, plan, power": (
         audit_of_data("init", "--decisions", "d", "--outcome", "y", "--yes", "--force"),

@@ -51,6 +51,8 @@ RECIPES: dict[str, Row] = {
     "d": lambda row, byte: (row // 4 if row < 8 else byte) % 2,
     "e": lambda row, byte: (row // 2 if row < 8 else byte) % 2,
     "w": lambda row, byte: 0.5 + byte % 4,
+    "chosen": lambda row, byte: byte % 4,
+    "pool": lambda row, byte: 3 + byte % 9,
     "age": lambda row, byte: 18 + byte % 60,
     "income": lambda row, byte: 100.0 * byte,
     "y1": lambda row, byte: byte / 4,
