@@ -207,6 +207,7 @@ def _rows_on(
         shown, whom = None, (wording.say("all_periods", "answer"),)
     if reversal is not None and reversal.adjusted is not None:
         sizes = (*sizes, _size_within(audit, reversal, wording))
+        whom = (*whom, wording.say("whom_pooled", "answer", standardised=reversal.standardised))
     yield Row(wording.say("how_big", "answer"), sizes, of_finding=True)
     yield Row(wording.say("how_sure", "answer"), doubts, finding=shown, of_finding=True)
     yield from _whom(audit, lead, whom, wording)

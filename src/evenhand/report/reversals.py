@@ -24,12 +24,14 @@ class Reversal:
     ----------
     finding : the pooled gap.
     sentence : the pooled and the standardised values.
+    standardised : the standardised values alone.
     factor : what the strata are.
     adjusted : the standardised gap of the same two groups.
     """
 
     finding: Finding
     sentence: str
+    standardised: str
     factor: str
     adjusted: float | None = None
 
@@ -70,4 +72,4 @@ def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWo
     standardised = wording.say("standardised", "answer", factor=factor, groups=groups)
     pooled = values_line(audit, finding, wording)
     sentence = wording.say("reversed", "answer", pooled=pooled, standardised=standardised, factor=factor)
-    return Reversal(finding, sentence, factor, _difference(adjusted, adjusted.pair))
+    return Reversal(finding, sentence, standardised, factor, _difference(adjusted, adjusted.pair))
