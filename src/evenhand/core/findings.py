@@ -489,7 +489,7 @@ def _broken_alone(record: Value | Gap, check: ClaimCheck, outcome: ClaimOutcome,
     """Return why a limit broken alone is not broken in its family, and how many people would settle it."""
     family = None if outcome.verdict_family is None else outcome.verdict_family.message
     needed = 0.0 if outcome.widened is None else people_still_needed(check, outcome, record)
-    return _with_advice(say("widened", family=family), needed, counted)
+    return _with_advice(say("widened", family=family), needed, counted, _people_behind(record, check))
 
 
 def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
@@ -505,13 +505,18 @@ def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: 
     if bounds is not None and bounds[0] <= limit <= bounds[1]:
         left_open = say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style)
         return say("sentence", text=say("covers_open", limit=limit_message, range=left_open, counted=counted))
-    return _with_advice(say("covers", limit=limit_message), people_still_needed(check, outcome, record), counted)
+    needed = people_still_needed(check, outcome, record)
+    return _with_advice(say("covers", limit=limit_message), needed, counted, _people_behind(record, check))
 
 
-def _with_advice(why: Message, needed: float, counted: str) -> Message:
+def _people_behind(record: Value | Gap, check: ClaimCheck) -> int:
+    return record.n if check.claim.tested_people is None else check.claim.tested_people
+
+
+def _with_advice(why: Message, needed: float, counted: str, compared: int) -> Message:
     """Return why there is no verdict, and a sentence on how many more people would settle it."""
     key = "more_too_near" if needed == inf else "more_needed" if needed else "more_might"
-    advice = say(key, counted=counted, needed=None if needed == inf else needed, chance=POWER)
+    advice = say(key, counted=counted, needed=None if needed == inf else needed, chance=POWER, compared=compared)
     return say("sentences", parts=(say("sentence", text=why), advice))
 
 
