@@ -321,7 +321,7 @@ class FindingMaker:
             family=None if outcome.family is None else outcome.family.message,
             verdict_family=None if outcome.verdict_family is None else outcome.verdict_family.message,
             joint_family=claim.family,
-            n=record.n if claim.tested_people is None else claim.tested_people,
+            n=_people_behind(record, claim),
             threshold=threshold.message(metric.style(kind)) if threshold else None,
             limit=threshold.limit if threshold else None,
             verdict=outcome.verdict,
@@ -342,7 +342,7 @@ class FindingMaker:
         if outcome.p_adjusted is not None and claim.tested is not None:
             parts.append(_p_values(outcome, claim.tested, self.spec.finding_alpha))
         if record.value is not None:
-            parts.append(say("people_behind", n=record.n if claim.tested_people is None else claim.tested_people))
+            parts.append(say("people_behind", n=_people_behind(record, claim)))
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
         numbers = [say("detail", parts=tuple(parts))] if parts else []
         not_compared = None if outcome.verdict == "meets" else claim.omitted.names()
@@ -489,7 +489,7 @@ def _broken_alone(record: Value | Gap, check: ClaimCheck, outcome: ClaimOutcome,
     """Return why a limit broken alone is not broken in its family, and how many people would settle it."""
     family = None if outcome.verdict_family is None else outcome.verdict_family.message
     needed = 0.0 if outcome.widened is None else people_still_needed(check, outcome, record)
-    return _with_advice(say("widened", family=family), needed, counted, _people_behind(record, check))
+    return _with_advice(say("widened", family=family), needed, counted, _people_behind(record, check.claim))
 
 
 def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
@@ -506,11 +506,11 @@ def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: 
         left_open = say(f"open_range{points}", low=bounds[0], high=bounds[1], unit=style)
         return say("sentence", text=say("covers_open", limit=limit_message, range=left_open, counted=counted))
     needed = people_still_needed(check, outcome, record)
-    return _with_advice(say("covers", limit=limit_message), needed, counted, _people_behind(record, check))
+    return _with_advice(say("covers", limit=limit_message), needed, counted, _people_behind(record, check.claim))
 
 
-def _people_behind(record: Value | Gap, check: ClaimCheck) -> int:
-    return record.n if check.claim.tested_people is None else check.claim.tested_people
+def _people_behind(record: Value | Gap, claim: Claim) -> int:
+    return record.n if claim.tested_people is None else claim.tested_people
 
 
 def _with_advice(why: Message, needed: float, counted: str, compared: int) -> Message:
