@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,11 +135,21 @@ def test_what_a_count_cannot_be_used_with_is_told() -> None:
         eh.Table(data, groups="Gender", predictions="score", count="Frq")
 
 
-def test_millions_of_people_in_a_file_need_no_memory(tmp_path: Path) -> None:
+PEAK = """
+import resource, sys
+import evenhand as eh
+table = eh.Table(sys.argv[1], groups="g", predictions="d", count="n")
+print(*table.cells.n.tolist(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_hundreds_of_millions_of_people_in_a_row_need_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
-    path.write_text("g,d,n\na,0,30000000\na,1,10000000\nb,0,20000000\nb,1,0\n")
-    table = eh.Table(path, groups="g", predictions="d", count="n")
-    assert table.cells.n.tolist() == [30_000_000, 10_000_000, 20_000_000]
+    path.write_text("g,d,n\na,0,300000000\na,1,4095\nb,0,4096\nb,1,0\n")
+    ran = subprocess.run([sys.executable, "-c", PEAK, path], capture_output=True, text=True, check=True)
+    *n, kilobytes = map(int, ran.stdout.split())
+    assert n == [300_000_000, 4095, 4096]
+    assert kilobytes < 1_200_000  # a list of the row's people alone would take 2,400,000
 
 
 def test_drawn_rows_of_counts_are_people() -> None:

@@ -33,6 +33,7 @@ COUNT_NAMES = frozenset(
 """The names, in lower case, of columns that usually count people."""
 
 _ROWS_LOOKED_AT = 10_000
+_BLOCK = 2_048
 
 
 def count_problems(check: Validation, column: str) -> Iterator[Message]:
@@ -92,7 +93,10 @@ def repeat_rows(source: Source, column: str) -> Source:
 def _repeated(frame: Frame, column: str) -> Frame:
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
         quoted = '"' + column.replace('"', '""') + '"'
-        rows = frame.to_native().project(f"* replace (unnest(range({quoted}::bigint)) as {quoted})")
+        count = f"{quoted}::bigint"  # in blocks, since DuckDB holds a row's whole list in memory
+        blocks = f"unnest(list_append(list_resize([]::bigint[], {count} // {_BLOCK}, {_BLOCK}), {count} % {_BLOCK}))"
+        rows = frame.to_native().project(f"* replace ({blocks} as {quoted})")
+        rows = rows.project(f"* replace (unnest(range({quoted})) as {quoted})")
         repeated: Frame = nw.from_native(rows.project(f"* replace (1::bigint as {quoted})"))
         return repeated
     rows = collect(frame) if isinstance(frame, nw.LazyFrame) else frame
