@@ -17,7 +17,7 @@ from evenhand.audits.parity.estimate import GroupValues, ratio_values
 from evenhand.audits.parity.gaps import pairs_with_rest
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.audits.parity.pairs import Pairs, make_pairs
+from evenhand.audits.parity.pairs import GroupPairs, make_pairs
 from evenhand.core.records import Kind
 from evenhand.stats.types import FloatArray, Interval
 
@@ -157,7 +157,7 @@ def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float = 0.95
     return make_pairs(a, b).limits(kind, confidence)
 
 
-def all_pairs(values: GroupValues) -> Pairs:
+def all_pairs(values: GroupValues) -> GroupPairs:
     """Return the audits' comparison of every two groups of one sample."""
     order = np.argsort(-values.value, kind="stable")
     first, second = np.triu_indices(order.size, 1)

@@ -46,8 +46,7 @@ class ReportSettings(Settings):
 
     profile: tuple[str, ...] = Field(
         (),
-        description="Legal profiles to add to the report: `'ugesp-1978'`, `'nyc-ll144-2023'`, `'nj-13-16-2025'`, "
-        "`'eu-ai-act-annex-iv'`, `'nist-ai-rmf-1.0'`, `'ecoa-reg-b'`.",
+        description=f"Legal profiles to add to the report: {', '.join(f'`{name!r}`' for name in PROFILES)}.",
     )
     profile_groupings: Names | None = Field(
         None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from evenhand.core.display import Method
 
@@ -53,7 +53,7 @@ class Profile:
     status : the changes since, with dates.
     sources : where it was read.
     unchecked : what the survey did not cover.
-    counts : whether it needs the numbers of people selected, which an audit with `counts` has.
+    table : what it counts, if anything: `impact`, the people selected, or `rates`, also of scores above the median.
     methods, caveats : how its numbers are computed, and what they do not show.
     clauses : what it asks for, in order.
     """
@@ -64,7 +64,7 @@ class Profile:
     status: tuple[str, ...]
     sources: tuple[str, ...]
     unchecked: str
-    counts: bool = False
+    table: Literal["impact", "rates"] | None = None
     methods: tuple[Method, ...] = ()
     caveats: tuple[tuple[str, str], ...] = ()
     clauses: tuple[Requirement, ...] = ()
@@ -83,13 +83,7 @@ def _read(name: str) -> Profile:
 
 PROFILES = {
     name: _read(name)
-    for name in (
-        "ugesp-1978",
-        "nyc-ll144-2023",
-        "nj-13-16-2025",
-        "eu-ai-act-annex-iv",
-        "nist-ai-rmf-1.0",
-        "ecoa-reg-b",
-    )
+    for name, suffix in sorted(file.name.rsplit(".", 1) for file in files(__name__).iterdir() if file.is_file())
+    if suffix == "toml"
 }
 """The profiles by name."""

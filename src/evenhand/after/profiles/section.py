@@ -49,7 +49,7 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
     for name in config.report.profile:
         tables: dict[str, tuple[Any, ...]] = {}
         notes: list[Message] = []
-        if PROFILES[name].counts and table is not None:
+        if PROFILES[name].table and table is not None:
             tables, notes = _counted_table(name, config, _counting_result(results), table)
         clauses = tuple(checklist(name, config, results))
         if tables.get("rates") == ():
@@ -75,13 +75,14 @@ def _counted_table(
 
     Weighted data have no counts.
     """
-    ugesp = name == "ugesp-1978"
-    notes = count_notes(result, config.data, [m for m in table.models if ugesp or not table.has_scores(m)])
+    counted = PROFILES[name].table or "rates"
+    of_decisions = counted == "impact"
+    notes = count_notes(result, config.data, [m for m in table.models if of_decisions or not table.has_scores(m)])
     if config.data.get("weight") is not None:
-        return {"impact" if ugesp else "rates": ()}, [*notes]
+        return {counted: ()}, [*notes]
     groupings, left_out = covered_groupings(table.groupings, config.report.profile_groupings)
     notes_shown = [left_out, *notes] if left_out else [*notes]
-    if ugesp:
+    if of_decisions:
         impacts = tuple(impact_rows(result, groupings))
         pooled = tuple(pooled_rows(result, impacts))
         tables = {"impact": impacts, **({"pooled": pooled} if pooled else {})}

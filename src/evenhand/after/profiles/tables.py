@@ -45,7 +45,7 @@ indigenous sex gender female male woman women man men geschlecht herkunft sexe s
 def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
     """Refuse a profile that needs selection rates if no audit of the run computes them."""
     for name in profiles:
-        if PROFILES[name].counts and not any(map(_counts_people, audits.values())):
+        if PROFILES[name].table and not any(map(_counts_people, audits.values())):
             audit = counting_audit()
             counts = REGISTRY[audit].counts
             raise ConfigError(

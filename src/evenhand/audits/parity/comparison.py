@@ -15,7 +15,7 @@ from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, 
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
-from evenhand.audits.parity.pairs import Pairs, make_pairs
+from evenhand.audits.parity.pairs import GroupPairs, Pairs, make_pairs
 from evenhand.audits.parity.resampled import KINDS, Custom, Resampled, Sums, metric_values
 from evenhand.audits.parity.result import ParityGap
 from evenhand.core.estimates import Estimate, estimates_at
@@ -111,11 +111,11 @@ class Comparison:
         return self._by_value[first], self._by_value[second]
 
     @cached_property
-    def _all_pairs(self) -> Pairs:
+    def _all_pairs(self) -> GroupPairs:
         return make_pairs(*(self.values.only(side) for side in self._sides), of_worst=True)
 
     @cached_property
-    def _pairs_with_reference(self) -> Pairs:
+    def _pairs_with_reference(self) -> GroupPairs:
         base = np.full(len(self._others), self.analysis.reference)
         return make_pairs(self.values.only(self._others), self.values.only(base))
 

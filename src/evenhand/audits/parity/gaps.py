@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues, no_limits
-from evenhand.audits.parity.pairs import LimitPairs, Pairs, make_pairs, p_value_of, worst_p
+from evenhand.audits.parity.pairs import GroupPairs, LimitPairs, Pairs, make_pairs, p_value_of, worst_p
 from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -91,7 +91,9 @@ def _gaps_to_base(values: GroupValues, base: float, kind: Kind) -> list[GapNumbe
     return gaps
 
 
-def worst_gap_limits(gap: GapNumbers, pairs: Pairs, sides: tuple[IntArray, IntArray], confidence: float) -> GapNumbers:
+def worst_gap_limits(
+    gap: GapNumbers, pairs: GroupPairs, sides: tuple[IntArray, IntArray], confidence: float
+) -> GapNumbers:
     """Return the gap of the worst pair with limits and p-value; `sides` are the positions of the groups of all pairs.
 
     The pair named differs if its own limits, at the level of all pairs together, exclude equality.
@@ -185,10 +187,6 @@ class Overall:
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each group's difference from, or ratio to, everybody."""
         return Interval(*(self._of_everybody(kind, end) for end in self.rest.limits(kind, confidence)))
-
-    def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
-        """Not defined: everybody is no group."""
-        raise NotImplementedError
 
     def _of_everybody(self, kind: Kind, gap: FloatArray) -> FloatArray:
         others = 1.0 - self.share

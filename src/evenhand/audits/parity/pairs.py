@@ -37,6 +37,10 @@ class Pairs(Protocol):
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each pair's difference or ratio; they exclude equality exactly if p < 1 - confidence."""
 
+
+class GroupPairs(Pairs, Protocol):
+    """Comparisons of groups with each other."""
+
     def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
         """Return the limits of the largest difference, or of the smallest ratio, of all pairs.
 
@@ -61,7 +65,7 @@ def p_value_of(pairs: Pairs, pair: int) -> float:
     return float(pairs.p_values[pair])
 
 
-def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> Pairs:
+def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> GroupPairs:
     """Return the comparison of groups, pairwise; `of_worst` of all pairs, those with the higher value first."""
     if a.metric.method == "rate" and _are_counts(a) and _are_counts(b):
         yes_a, yes_b = (np.nan_to_num(np.rint(side.value * side.trials)) for side in (a, b))
