@@ -231,7 +231,7 @@ def compare_means(
 
     Draws depend on the pooled values and the sizes alone, not on order or names: exchanging the groups mirrors every
     number. There are 9,999; 99,999 if p is within a factor 2 of `alpha` or `level`, or between them, and if 9,999 are
-    too few for `level`. No p-value is below 40 / draws.
+    too few for `level`. No p-value is below 2 / (1 + draws).
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-FEWEST_BEYOND = 40  # no p-value is below this number of draws
 _FARTHEST = 3.0  # the approximation is used while kurtosis t⁴ is below
 _ROUNDING = 1e-9
 
@@ -60,8 +59,8 @@ class Drawn:
 
     @property
     def smallest_p(self) -> float:
-        """40 / (draws + 1): beyond, too few draws would decide."""
-        return min(1.0, FEWEST_BEYOND / (self.draws + 1))
+        """2 / (draws + 1), that of an observed t beyond all draws (Phipson and Smyth 2010)."""
+        return 2.0 / (self.draws + 1)
 
     def p_value(self, t: float, observed: float) -> float:
         """Return twice the smaller of (1 + draws beyond t) / (1 + draws)."""
@@ -69,12 +68,12 @@ class Drawn:
         below = 1 + int(np.searchsorted(self.values, as_drawn, "right"))
         above = 1 + self.draws - int(np.searchsorted(self.values, as_drawn, "left"))
         tails = below / (self.draws + 1), above / (self.draws + 1)
-        return min(1.0, max(2.0 * _near_tail(*tails, t, observed), self.smallest_p))
+        return min(1.0, 2.0 * _near_tail(*tails, t, observed))
 
     def ends(self, alpha: float, observed: float) -> Ends:
         """Return the order statistics that match p < alpha; infinite if alpha is at most the smallest p-value."""
         beyond = int(np.ceil(alpha * (self.draws + 1) / 2 - 1 - _ROUNDING)) - 1
-        if beyond < 0 or alpha <= self.smallest_p:
+        if beyond < 0:
             return -np.inf, np.inf
         low, high = float(self.values[beyond]), float(self.values[self.draws - 1 - beyond])
         return _cautious_ends(low, high, alpha, observed)
