@@ -257,6 +257,7 @@ class _EffortResultGaps(TypedDict, total=False):
     bin_high: float | None
     rates_share: float | None
     groups: int | None
+    apart: int | None
     stderr: float | None
     spread: float | None
 

@@ -80,8 +80,9 @@ class Withholding:
 
         Claims about them become undefined, with the reason.
         """
+        withholder = withholder_of(draft.result)
+        draft = _coarser(draft, withholder)
         result = draft.result
-        withholder = withholder_of(result)
         self._require_many_left_out(result)
         gone = self._suppressed(result)
         types = result.record_types()
@@ -292,6 +293,16 @@ class Withholding:
             return None
         gone = _without_small_rows(_bin_table(records, bins), self.least)
         return None if gone is None else frozenset(low for low, out in zip(bins, gone.tolist(), strict=True) if out)
+
+
+def _coarser(draft: Draft[Any], withholder: Withholder[Any]) -> Draft[Any]:
+    """Return a draft whose records hold only counts that reveal nothing about fewer people than a group."""
+    tables = {name: tuple(map(withholder.coarser, records)) for name, records in draft.result.tables.items()}
+    claims = [
+        replace(claim, estimates=tuple(estimate.map(withholder.coarser) for estimate in claim.estimates))
+        for claim in draft.claims
+    ]
+    return replace(draft, result=replace(draft.result, **tables), claims=claims)
 
 
 def _publishable_note(note: object, rule: DisclosureRule) -> Message | None:

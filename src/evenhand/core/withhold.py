@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 
+R = TypeVar("R", bound=Record)
 S = TypeVar("S", bound="Spec")
 
 
@@ -83,6 +84,10 @@ class Withholder(Generic[S]):
     def without(self, _tables: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Record, ...]]:
         """Return tables to publish instead of others, such as those that count single people."""
         return {}
+
+    def coarser(self, record: R) -> R:
+        """Return a record whose counts reveal nothing about fewer people than a group."""
+        return record
 
     def before(self, _table: Table, spec: S, _touched: Collection[str]) -> AllowedSettings:
         """Return the settings to use before groups are hidden; `touched` are groupings that change."""

@@ -51,16 +51,39 @@ def test_the_ratio_is_that_of_means_standardised_by_overlap() -> None:
     data = confounded(300, 0.05)
     found = gap_of(audited(data))
     number = np.floor(np.round(1 / (1 + np.exp(-data["z"])) * 10, 9))
-    means, weights = [], []
+    means, weights, people_compared = [], [], 0
     for one in np.unique(number):
         sides = [data["m"][(number == one) & (data["g"] == group)] for group in "ab"]
         if all(side.size for side in sides):
             means.append([side.mean() for side in sides])
             weights.append(np.prod([float(side.size) for side in sides]) / sum(side.size for side in sides))
+            people_compared += sum(side.size for side in sides)
     a, b = np.average(np.array(means), axis=0, weights=weights)
     assert (found.group, found.reference) == ("b", "a")
     assert found.value == pytest.approx(b / a)
-    assert found.n == 300
+    assert (found.n, found.apart) == (people_compared, 300 - people_compared)
+    assert 0 < found.apart < 300
+
+
+def test_people_with_nobody_to_compare_are_counted_apart() -> None:
+    data = people(np.linspace(0, 1, 70), np.repeat(["a", "b", "a"], [20, 20, 30]), np.repeat([0.2, 0.8], [40, 30]))
+    found = audited(data)
+    assert (gap_of(found).n, gap_of(found).apart) == (40, 30)
+    finding = finding_of(found)
+    assert finding.n == 40
+    assert finding.detail is not None
+    told = finding.detail.args["parts"][-1]
+    assert (told.id, told.args["n"]) == ("effort.apart", 30)
+
+
+def test_small_counts_do_not_follow_from_who_is_apart() -> None:
+    """The few people apart would follow from the people of both groups and those compared."""
+    data = people(np.linspace(0, 1, 203), np.repeat(["a", "b", "a"], [100, 100, 3]), np.repeat([0.2, 0.8], [200, 3]))
+    table = eh.Table(data, groups="g", predictions={"m": {"column": "m", "kind": "score"}})
+    run = eh.audit(table, effort={"trajectory": STEPS}, report={"suppress_below": 10})
+    gap = gap_of(run.results["effort"])
+    assert gap is None or (gap.n, gap.apart) == (203, None)
+    assert not any("effort.apart" in repr(finding) for finding in run.findings)
 
 
 def test_groups_that_differ_in_effort_alone_do_not_differ() -> None:

@@ -27,6 +27,7 @@ from evenhand.stats.types import FloatArray
 from evenhand.table.table import Table
 
 _CLEAR = 0.05  # the level, adjusted for all pairs, at which two groups differ clearly
+_LEAST_OF_CELLS = 2  # people of each group in a bin counted by a data engine, where a variance is needed
 _FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
 
 Compare = Callable[[int, int, float], MeanComparison]
@@ -41,7 +42,8 @@ class EqualEffort:
     ----------
     model, grouping : their coordinates.
     group, reference : the group with the lower standardised mean, and the other.
-    pairs, n : the pairs of groups compared, and the people of these two.
+    pairs : the pairs of groups compared.
+    n, apart : the people of these two with somebody of the other group at similar effort, and those without.
     found : their comparison; None where no two groups can be compared.
     """
 
@@ -51,6 +53,7 @@ class EqualEffort:
     reference: str | None = None
     pairs: int = 0
     n: int = 0
+    apart: int = 0
     found: MeanComparison | None = None
 
     @property
@@ -75,6 +78,7 @@ class EqualEffort:
             kind="ratio",
             against="worst_pair",
             n=self.n,
+            apart=self.apart,
             value=finite(value),
             low=finite(low),
             high=finite(high),
@@ -99,16 +103,17 @@ def compare_groups(
     """
     for each in bins:
         step(f"Comparing groups at equal effort under {each.model}")
-        compare: Compare
         if isinstance(subjects, LargeTable):
-            compare = partial(_compare_moments, each)
+            yield _worst_pair(each, partial(_compare_moments, each), _LEAST_OF_CELLS)
         else:
-            compare = _compare_people(subjects, each.model, table.groupings[each.grouping], spec)
-        yield _worst_pair(each, compare)
+            yield _worst_pair(each, _compare_people(subjects, each.model, table.groupings[each.grouping], spec), 1)
 
 
-def _worst_pair(bins: EffortBins, compare: Compare) -> EqualEffort:
-    """Return the lowest ratio of the pairs that differ clearly, or of all if none does."""
+def _worst_pair(bins: EffortBins, compare: Compare, least: int) -> EqualEffort:
+    """Return the lowest ratio of the pairs that differ clearly, or of all if none does.
+
+    A bin is compared if both groups have `least` people there.
+    """
     pairs = list(combinations(bins.large_groups[None].tolist(), 2))
     level = _CLEAR / max(1, len(pairs)) / _FINDINGS
     found = {pair: each for pair in pairs if (each := compare(*pair, level)).basis != "none"}
@@ -118,16 +123,23 @@ def _worst_pair(bins: EffortBins, compare: Compare) -> EqualEffort:
     clear = [pair for pair, p in adjusted.items() if p < _CLEAR] or list(found)
     pair = min(clear, key=lambda pair: np.nan_to_num(_lower_first(found[pair]).estimate, nan=1.0))
     a, b = pair if found[pair].mean_a <= found[pair].mean_b else pair[::-1]
-    n = bins.members[None].n
+    everybody, n = int(bins.members[None].n[list(pair)].sum()), _shared_people(bins, pair, least)
     return EqualEffort(
         model=bins.model,
         grouping=bins.grouping,
         group=bins.labels[a],
         reference=bins.labels[b],
         pairs=len(found),
-        n=int(n[a] + n[b]),
+        n=n,
+        apart=everybody - n,
         found=_lower_first(found[pair]),
     )
+
+
+def _shared_people(bins: EffortBins, pair: tuple[int, int], least: int) -> int:
+    """Return the people of two groups in the bins where both have at least `least`."""
+    n = np.array([each.n[list(pair)] for number, each in bins.members.items() if number is not None])
+    return int(n[n.min(axis=1) >= least].sum())
 
 
 def _lower_first(found: MeanComparison) -> MeanComparison:
@@ -162,7 +174,7 @@ def _compare_people(people: EffortPeople, model: str, columns: tuple[str, ...], 
 
 def _compare_moments(bins: EffortBins, a: int, b: int, _: float) -> MeanComparison:
     """Compare two groups of cells counted by a data engine: so many people need no permutation."""
-    of_bins = [each for number, each in bins.members.items() if number is not None and min(each.n[a], each.n[b]) > 1]
+    of_bins = [each for number, each in bins.members.items() if number is not None and min(each.n[a], each.n[b]) >= _LEAST_OF_CELLS]
     n, mean, stderr = (
         np.array([[getattr(each, name)[side] for each in of_bins] for side in (a, b)])
         for name in ("trials", "mean", "stderr")

@@ -157,12 +157,18 @@ def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Clai
         sentence_id="least_equal",
         arguments={**_parity_words(gap, spec), "title": METRICS[gap.metric].title_in_sentence},
         headline=True,
-        aside=join_sentences([*_rate_uncertainty(gap)]),
+        aside=_equal_effort_aside,
         when={
             "not_significant": {"sentence_id": "least_equal_unclear"},
             "untested": {"sentence_id": "least_equal_untested"},
         },
     )
+
+
+def _equal_effort_aside(gap: EffortGap) -> Message | None:
+    """Return how many people have nobody to be compared with, and how far uncertain rates matter."""
+    apart = [say("apart", n=gap.apart)] if gap.apart else []
+    return join_sentences([*apart, *_rate_uncertainty(gap)])
 
 
 def _parity_words(gap: EffortGap, spec: EffortSpec) -> dict[str, Argument]:

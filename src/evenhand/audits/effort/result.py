@@ -78,6 +78,12 @@ class EffortGap(Gap):
         "the share of the interval's variance that comes from uncertain rates of inertia", None, reveals="safe"
     )
     groups: int | None = column("of eagf: the groups large enough to be compared", None, reveals="safe")
+    apart: int | None = column(
+        "of equal_effort: the people of both groups who are not among n, since nobody of the other one has similar "
+        "effort",
+        None,
+        reveals="count",
+    )
     stderr: float | None = column("of eaif: standard error", None, reveals="number")
     spread: float | None = column(
         "of eaif: the mean absolute difference between two people's scores at which both models are compared",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from evenhand.audits.effort.messages import say
+from evenhand.audits.effort.result import EffortGap
 from evenhand.audits.effort.spec import EffortSpec
 from evenhand.core.records import Record
-from evenhand.core.withhold import AllowedSettings, Withholder
+from evenhand.core.withhold import AllowedSettings, R, Withholder
 from evenhand.messages import Message
 
 if TYPE_CHECKING:
@@ -39,6 +41,12 @@ class EffortWithholder(Withholder[EffortSpec]):
         """Return the lower end of the effort bin."""
         low: float | None = getattr(record, "bin_low", None)
         return low
+
+    def coarser(self, record: R) -> R:
+        """Return a gap at equal effort with all people of both groups: who has nobody to be compared with are few."""
+        if isinstance(record, EffortGap) and record.apart is not None:
+            return replace(record, n=record.n + record.apart, apart=None)
+        return record
 
     def before(self, table: Table, spec: EffortSpec, touched: Collection[str]) -> AllowedSettings:
         """Return the settings without other choices, and inertia as a column if its rates are of hidden groups."""
