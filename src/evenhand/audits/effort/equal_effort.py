@@ -174,7 +174,11 @@ def _compare_people(people: EffortPeople, model: str, columns: tuple[str, ...], 
 
 def _compare_moments(bins: EffortBins, a: int, b: int, _: float) -> MeanComparison:
     """Compare two groups of cells counted by a data engine: so many people need no permutation."""
-    of_bins = [each for number, each in bins.members.items() if number is not None and min(each.n[a], each.n[b]) >= _LEAST_OF_CELLS]
+    of_bins = [
+        each
+        for number, each in bins.members.items()
+        if number is not None and min(each.n[a], each.n[b]) >= _LEAST_OF_CELLS
+    ]
     n, mean, stderr = (
         np.array([[getattr(each, name)[side] for each in of_bins] for side in (a, b)])
         for name in ("trials", "mean", "stderr")
