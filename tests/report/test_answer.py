@@ -11,6 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.report.answer import MOST_SENTENCES, Answer, answer
+from evenhand.report.front import picture_with_axis
 from evenhand.report.wording import page_wording
 
 BERKELEY = {
@@ -81,6 +82,35 @@ def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_canno
     assert "cannot be told" in within.sentences[0]
 
 
+def test_a_limit_that_may_be_broken_comes_before_a_difference_without_a_limit() -> None:
+    data = {
+        "group": ["A"] * 400 + ["B"] * 400,
+        "limited": [1] * 220 + [0] * 180 + [1] * 165 + [0] * 235,
+        "free": [1] * 300 + [0] * 100 + [1] * 100 + [0] * 300,
+    }
+    table = eh.Table(data, groups="group", predictions=["limited", "free"])
+    given = told(table, {"metric": "selection_rate", "max": 0.1, "model": "limited"})
+    assert given.certainty == "possibly"
+    assert "limited selects" in given.sentences[0]
+    assert "free selects" in given.sentences[1]
+    assert "improvability" in lines(given, "What next?")
+
+
+def test_who_is_worst_off_and_whether_it_was_compared_over_time_is_said() -> None:
+    given = told(two_groups(60, 30, favourable="not_selected"), {"metric": "selection_rate", "max": 0.1})
+    assert lines(given, "For whom?") == "“screen selects” is bad for the person. Worst off: A."
+    assert lines(given, "Since when?") == "Not examined: no periods were compared."
+    assert "Worst off" not in str(told(two_groups(60, 30)).rows)
+
+
+def test_the_interval_of_the_answer_has_an_axis() -> None:
+    audit = audited(two_groups(60, 30), thresholds=[{"metric": "selection_rate", "max": 0.1}])
+    drawn = picture_with_axis(audit.findings[0], page_wording("de"))
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+    assert texts[:2] == ["Grenze 10", "0"]
+    assert float(texts[2].replace(",", ".")) > 30
+
+
 def test_nothing_found_says_how_large_a_difference_could_have_been_missed() -> None:
     given = told(two_groups(500, 503, 1000), {"metric": "selection_rate", "max": 0.1})
     assert given.certainty == "not_shown"
@@ -127,7 +157,8 @@ def test_a_gap_that_has_grown_is_a_problem_with_a_date() -> None:
         r"Since month = 9 hired selects F [\d.]+ points less often than M; before, [\d.]+ points (less|more) often\.",
         given.sentences[0],
     )
-    assert "first shown with the data of month = " in lines(given, "Since when?")
+    assert lines(given, "Since when?") == "Since month = 9, and shown with the data of that period."
+    assert "95% interval" in lines(given, "How sure?")
     assert lines(given, "What next?").startswith("Look at what changed in month = 9.")
 
 

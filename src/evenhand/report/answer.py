@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evenhand.after.drift_section import drift_panel
-from evenhand.after.records import Drift
+from evenhand.after.records import Drift, Extra
 from evenhand.charts import Forest, Panel, forest, forest_row
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED
@@ -42,9 +42,10 @@ MOST_DRAWN = 12
 class Row:
     """The answer to one question: lines of text, and the finding, the groups or the panel to draw.
 
-    `of_finding` is whether it says what a finding says.
+    `key` names the question in every language; `of_finding` is whether the row says what a finding says.
     """
 
+    key: str
     question: str
     lines: tuple[str, ...]
     finding: Finding | None = None
@@ -175,16 +176,34 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield a doubt about the data, if there is one, and the answers to the questions below the first."""
     if doubts := tuple(dict.fromkeys(_doubts(audit, wording))):
-        yield Row(wording.say("check_first", "answer"), doubts)
+        yield _row("check_first", doubts, wording)
     if lead is not None:
         yield from _rows_on(audit, lead, found, reversal, wording)
-    if drift := next((concern.drift for concern in found if concern.drift is not None), None):
-        extra = next(extra for extra in audit.extras if drift in extra.tables.get("drifts", ()))
-        yield Row(wording.say("since_when", "answer"), (_change(drift, wording),), panel=drift_panel(extra, drift))
+    yield _since_when(audit, found, wording)
     if law := tuple(filter(None, (profile_line(profile, wording) for profile in audit.profiles))):
-        yield Row(wording.say("law", "answer"), law)
+        yield _row("law", law, wording)
     if steps := tuple(next_steps(audit, found, reversal, wording)):
-        yield Row(wording.say("next", "answer"), steps)
+        yield _row("next", steps, wording)
+
+
+def _row(key: str, lines: tuple[str, ...], wording: PageWording, **more: Any) -> Row:
+    """Return the answer to a question."""
+    return Row(key, wording.say(key, "answer"), lines, **more)
+
+
+def _since_when(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Row:
+    """Return since when the first gap that has grown is another one, or that none has, or that this was not asked."""
+    drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ())]
+    if drift := next((concern.drift for concern in found if concern.drift is not None), None):
+        panel = drift_panel(_extra_of(audit, drift), drift)
+        return _row("since_when", (_change(drift, wording),), wording, panel=panel)
+    key = "no_change" if drifts else "not_over_time"
+    return _row("since_when", (wording.say(key, "answer"),), wording, of_finding=True)
+
+
+def _extra_of(audit: Audit, drift: Drift) -> Extra:
+    """Return the comparison over time that a change is from."""
+    return next(extra for extra in audit.extras if drift in extra.tables.get("drifts", ()))
 
 
 def _doubts(audit: Audit, wording: PageWording) -> Iterator[str]:
@@ -203,14 +222,15 @@ def _rows_on(
     if found and (drift := found[0].drift) is not None:
         period, numbers = wording.period(drift.changed_from), _change_numbers(drift)
         sizes = (wording.say("size_since", "answer", since=abs(drift.since or 0.0), period=period),)
-        doubts = (wording.say("change_sure", "answer", **numbers),)
+        confidence = _extra_of(audit, drift).settings["confidence"]
+        doubts = (wording.say("change_sure", "answer", **numbers, confidence=confidence),)
         shown, whom = None, (wording.say("all_periods", "answer"),)
     if reversal is not None and reversal.adjusted is not None:
         sizes = (*sizes, _size_within(audit, reversal, wording))
         whom = (*whom, wording.say("whom_pooled", "answer", standardised=reversal.standardised))
-    yield Row(wording.say("how_big", "answer"), sizes, of_finding=True)
-    yield Row(wording.say("how_sure", "answer"), doubts, finding=shown, of_finding=True)
-    yield from _whom(audit, lead, whom, wording)
+    yield _row("how_big", sizes, wording, of_finding=True)
+    yield _row("how_sure", doubts, wording, finding=shown, of_finding=True)
+    yield from _whom(audit, lead, whom if reversal else (*_worst_off(audit, lead, wording), *whom), wording)
 
 
 def _size_within(audit: Audit, reversal: Reversal, wording: PageWording) -> str:
@@ -230,7 +250,19 @@ def _whom(audit: Audit, lead: Finding, first: tuple[str, ...], wording: PageWord
     if drawn is None:
         lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
     if lines or drawn:
-        yield Row(wording.say("for_whom", "answer"), lines, groups=drawn)
+        yield _row("for_whom", lines, wording, groups=drawn)
+
+
+def _worst_off(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
+    """Yield who is worst off, where that is established, and whether being selected is good for the person."""
+    group = finding.arguments.get("worse_off")
+    prediction = audit.config.data.get("predictions", {}).get(finding.model, {})
+    side = {"selected": "good", "not_selected": "bad"}.get(prediction.get("favourable"))
+    words = {"model": finding.model, "verb": prediction.get("selected_word", "selects")}
+    if side is not None:
+        yield wording.say(f"selected_is_{side}", "answer", **words)
+    if isinstance(group, str):
+        yield wording.say("worst_off", "answer", group=group)
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
@@ -317,9 +349,9 @@ def _drawn_groups(groups: GroupValues, finding: Finding) -> Forest:
 
 
 def _change(drift: Drift, wording: PageWording) -> str:
-    """Return how much a gap has changed, with its limits, and when that was first shown."""
+    """Return since when a gap is another one, and when that was first shown."""
     period, first = wording.period(drift.changed_from), wording.period(drift.first_period)
-    return wording.say("change", "answer", **_change_numbers(drift), period=period, first=first)
+    return wording.say("change" if period != first else "change_at_once", "answer", period=period, first=first)
 
 
 def _change_numbers(drift: Drift) -> dict[str, Any]:

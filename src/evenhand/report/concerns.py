@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Certainty = Literal["yes", "differs", "possibly", "cannot_tell", "not_shown"]
 """Whether there is a problem: shown, a difference that no limit judges, perhaps, open, and not found."""
 
-CERTAINTIES: tuple[Certainty, ...] = ("yes", "differs", "possibly", "cannot_tell", "not_shown")
+_SERIOUS: dict[Certainty, int] = {"yes": 0, "possibly": 1, "differs": 1, "cannot_tell": 2, "not_shown": 3}
+"""The order of concerns: of those that are equally serious, limits come first, and legal profiles last."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def concerns(audit: Audit, wording: PageWording) -> list[Concern]:
         *_differences(audit, wording),
         *_indicators(audit, wording),
     ]
-    return sorted(everything, key=lambda concern: CERTAINTIES.index(concern.certainty))
+    return sorted(everything, key=lambda concern: _SERIOUS[concern.certainty])
 
 
 def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
@@ -87,7 +88,8 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
         elif finding.verdict == "not_confirmed":
             yield Concern("possibly", _limit_sentence("not_confirmed", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence" and _is_value_beyond(finding):
-            yield Concern("possibly", _limit_sentence("beyond", audit, finding, wording), finding)
+            key = "beyond_ratio" if finding.kind == "ratio" else "beyond"
+            yield Concern("possibly", _limit_sentence(key, audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence":
             yield Concern("cannot_tell", _limit_sentence("open", audit, finding, wording), finding)
 

@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED, limits_to_judge
 from evenhand.core.thresholds import UNDECIDED, VERDICTS, is_least
+from evenhand.messages.formats import show
 from evenhand.report.wording import PageWording, page_wording
 from evenhand.table.roles import MISSING, TIMES
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26
 _LEFT, _RIGHT = 8, 232
+_LETTER = 6.7
+"""The width of a letter of the numbers at an axis, about."""
 _DIGITS = 9
 """The digits used to rank findings: processors differ in further ones, and so would the order."""
 
@@ -169,6 +172,15 @@ class Glance:
     limit: str
     verdicts: tuple[tuple[str, Finding], ...]
 
+    @property
+    def by_model(self) -> dict[str, Finding]:
+        """The verdicts by model."""
+        return dict(self.verdicts)
+
+    def note(self, _wording: PageWording) -> str:
+        """Return what stands beside the quantity: its limit."""
+        return self.limit
+
 
 def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance]:
     """Return every threshold once, with its verdicts, like the table of groups in aequitas."""
@@ -200,9 +212,13 @@ class Established:
     findings: tuple[Finding, ...]
 
     @property
-    def in_points(self) -> bool:
-        """Whether the differences are in percentage points."""
-        return self.findings[0].style == "points"
+    def by_model(self) -> dict[str, Finding]:
+        """The findings by model."""
+        return {finding.model or "": finding for finding in self.findings}
+
+    def note(self, wording: PageWording) -> str:
+        """Return what stands beside the quantity: the unit, where it is percentage points."""
+        return wording.say("in_points") if self.findings[0].style == "points" else ""
 
 
 def established(audit: Audit, wording: PageWording | None = None) -> list[Established]:
@@ -257,8 +273,31 @@ def lines(findings: Iterable[Finding], wording: PageWording | None = None) -> li
 # The small picture of an interval ------------------------------------------------------------------------------------
 
 
-def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWording) -> Markup:
+def picture_with_axis(finding: Finding, wording: PageWording) -> Markup:
+    """Draw the interval of one finding, with numbers at both ends of its axis and words at the upright line."""
+    start, end = _axis(finding, [finding])
+    limits = [limit for limit in _limits(finding) if start <= limit <= end]
+
+    def short(number: float) -> str:
+        return wording.number(show(number, finding.style).removesuffix(".0"))
+
+    is_limit = finding.limit is not None and bool(limits)
+    upright = wording.say("limit_here", limit=short(limits[0])) if is_limit else wording.say("no_difference")
+
+    def text(x: float, y: int, words: str) -> str:
+        room = _LETTER * len(words) / 2
+        middle = min(max(x, room), _WIDTH - room)
+        return f'<text x="{middle:.1f}" y="{y}" font-size="12" text-anchor="middle">{escape(words)}</text>'
+
+    texts = [text(_x(limit, start, end), 10, upright) for limit in limits[:1]]
+    texts += [text(_x(n, start, end), _HEIGHT + 24, short(n)) for n in (start, end)]
+    return _picture(finding, [finding], wording, "".join(texts))
+
+
+def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWording, texts: str = "") -> Markup:
     """Draw the interval as a bar with its value and limit; findings of one unit share an axis.
+
+    `texts` stand above and below the picture.
 
     The style sheet has the colours; these are for print, which ignores it for pictures.
     """
@@ -268,7 +307,7 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
     start, end = _axis(finding, all_findings)
 
     def x(number: float) -> float:
-        return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
+        return _x(number, start, end)
 
     middle = _HEIGHT / 2
     parts = [
@@ -289,10 +328,17 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
         for limit in _limits(finding)
         if start <= limit <= end
     ]
-    return Markup(  # noqa: S704 (numbers are ours, the title is escaped)
-        f'<svg class="strip" role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">'
-        f"<title>{escape(_picture_title(finding, wording))}</title>{''.join(parts)}</svg>"
+    top, height = (-13, _HEIGHT + 28) if texts else (0, _HEIGHT)
+    texts = f'<g class="ticks" fill="#57606a" transform="translate(0 -13)">{texts}</g>' if texts else ""
+    return Markup(  # noqa: S704 (numbers are ours, texts are escaped)
+        f'<svg class="strip" role="img" viewBox="0 {top} {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
+        f"<title>{escape(_picture_title(finding, wording))}</title>{''.join(parts)}{texts}</svg>"
     )
+
+
+def _x(number: float, start: float, end: float) -> float:
+    """Return the position of a number on an axis."""
+    return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
 
 
 def _whisker(finding: Finding, x: Callable[[float], float]) -> list[str]:
@@ -329,7 +375,7 @@ def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, flo
 
     It holds 0, and 1 for a ratio.
     """
-    numbers = [0.0, _no_gap(finding)]
+    numbers = [0.0, *_limits(finding)[:1], 1.0] if finding.is_limit else [0.0, _no_gap(finding)]
     for other in all_findings:
         if (other.unit, other.kind) == (finding.unit, finding.kind):
             decided = other.decided_low, other.decided_high

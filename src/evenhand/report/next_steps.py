@@ -31,7 +31,7 @@ def next_steps(
     yield from _alternatives(audit, wording)
     if not any(finding.threshold is not None for finding in audit.findings):
         yield wording.say("next_limits", "answer")
-    if found and found[0].certainty in ("yes", "differs"):
+    if any(concern.certainty in ("yes", "differs") for concern in found):
         for name, descriptor in REGISTRY.items():
             if descriptor.remedy and name not in audit.results:
                 yield wording.say("next_audit", "answer", question=descriptor.question, audit=name)

@@ -93,11 +93,11 @@ def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> l
     """Return the rows of the answer, drawn: the interval that decides, and the groups."""
     rows: list[dict[str, Any]] = []
     for row in told.rows:
-        strip = front.lines([row.finding], wording)[0].picture if row.finding is not None else ""
+        strip = "" if row.finding is None else front.picture_with_axis(row.finding, wording)
         drawn = None if row.groups is None else _groups_view(row.groups, paged=paged)
         panel = "" if row.panel is None else _panel_view(row, paged=paged)
-        rows.append({"question": row.question, "lines": row.lines, "strip": strip, "groups": drawn, "panel": panel})
-        rows[-1]["listed"] = row.question == wording.say("next", "answer")
+        words = {"key": row.key, "question": row.question, "lines": row.lines}
+        rows.append({**words, "strip": strip, "groups": drawn, "panel": panel})
     return rows
 
 
@@ -105,7 +105,7 @@ def _panel_view(row: Row, *, paged: bool) -> Markup:
     """Return the chart of a row, drawn; charts escape all text of the data."""
     if row.panel is None:
         return Markup("")
-    width, height = (_ANSWER_ON_PAPER, _HEIGHT_ON_PAPER) if paged else (470, 120)
+    width, height = (_ANSWER_ON_PAPER, _HEIGHT_ON_PAPER) if paged else (540, 90)
     svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=width, height=height)
     if paged:
         return Markup('<img class="chart" alt="{}" src="{}">').format(" ".join(row.lines), as_source(svg))
@@ -263,7 +263,9 @@ def _selected(prediction: dict[str, Any], wording: PageWording) -> str:
 
 
 def _models(audit: Audit) -> list[str]:
-    return list(dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None))
+    named = dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None)
+    declared = [name for name in audit.config.data.get("predictions", {}) if name in named]
+    return [*declared, *(name for name in named if name not in declared)]
 
 
 def section_view(name: str, section: Section, *, paged: bool = False) -> dict[str, Any]:
