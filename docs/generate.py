@@ -48,7 +48,7 @@ from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Resp
 from evenhand.study.analysis.descriptor import ANALYSIS
 from evenhand.study.flow.language import built_in
 from evenhand.study.schema import COLUMNS as ANSWER_COLUMNS
-from evenhand.study.sections import (
+from evenhand.study.settings import (
     About,
     AboutQuestion,
     AttentionCheck,

@@ -16,7 +16,7 @@ import evenhand as eh
 from evenhand.run.schema import results_schema
 from evenhand.study import AnalysisSpec, CaseSettings, Critics, Exclusions, Respondents, SetSettings, SurveyMap
 from evenhand.study.schema import COLUMNS
-from evenhand.study.sections import (
+from evenhand.study.settings import (
     About,
     AboutQuestion,
     AttentionCheck,

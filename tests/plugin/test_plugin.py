@@ -119,7 +119,7 @@ def test_what_it_cannot_do_is_one_sentence(installed: Path, tmp_path: Path) -> N
     toml = tmp_path / "audit.toml"
     toml.write_text(TOML.replace("[report]", "[report]\nshift = 0.1"), encoding="utf-8")
     (finding,) = [finding for finding in eh.audit(toml).findings if finding.threshold is not None]
-    assert "the audit does not say how its numbers change with other shares" in str(finding.detail)
+    assert "this audit cannot compute its numbers with other shares" in str(finding.detail)
     (line,) = plan_power(toml, 1000, pilot=path)
     assert str(line.how) == "the wait audit does not say what a plan could show"
     with pytest.raises(ConfigError, match="`period` needs the parity audit"):

@@ -13,6 +13,8 @@ from sklearn.metrics import cohen_kappa_score
 import evenhand as eh
 from evenhand.core.records import OK
 from evenhand.errors import ConfigError
+from evenhand.messages.shared import say as shared
+from evenhand.study.messages import say
 from evenhand.study.ratings import (
     RatedReasons,
     Rating,
@@ -21,8 +23,8 @@ from evenhand.study.ratings import (
     reason_scores,
     reasons_to_rate,
 )
-from evenhand.study.sections import Rationales
 from evenhand.study.server.bonuses import bonus_list, bonus_problem
+from evenhand.study.settings import Rationales
 from evenhand.study.spec import StudySpec
 from evenhand.study.store import BonusRow
 from evenhand.study.template import study_template
@@ -135,7 +137,7 @@ class TestAgreement:
         assert (points.value, str(points.status)) == (None, "undefined: no reason was rated by both yet")
         assert out.value is None
         reasons, ratings = made({"p1": [(4, 4)], "p2": [(4, 4)]})
-        assert rated(reasons, ratings).agreement[0].status.text == "undefined: both raters gave the same to all"
+        assert rated(reasons, ratings).agreement[0].status == shared("undefined", why=say("raters_gave_the_same"))
 
 
 class TestReasons:

@@ -17,7 +17,7 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.study import StudySpec, read_study, study_schema, study_template
 from evenhand.study.flow.language import LANGUAGES, built_in, built_in_questions
 from evenhand.study.schema import KINDS, SCALE
-from evenhand.study.sections import Questions
+from evenhand.study.settings import Questions
 from evenhand.study.spec import texts_of
 
 OWN_WORDS = ("feature", "subject", "subjects", "outcome")

@@ -46,7 +46,7 @@ class SettingStyle:
         return (f"{setting.name}={setting.shown}" if setting.shown else f"`{setting.name}`") + where
 
     def prefix(self, setting: Setting) -> str:
-        """Return a setting before a description of its error."""
+        """Put the name of a setting before the description of its error."""
         return f"{self.mention(setting)}: " if setting.name else f"{self.place(setting.where)}: "
 
     def place(self, where: str | Place) -> str:

@@ -77,7 +77,7 @@ class GroupValues:
 def group_values(audit: Audit, finding: Finding, stratum: str | None = None) -> GroupValues | None:
     """Return the values of the groups that a finding compares; None where its audit has no such table.
 
-    `stratum` is another one than that of the finding.
+    `stratum` replaces the finding's own stratum.
     """
     result = audit.results[finding.audit]
     where = (finding.model, finding.grouping, stratum or finding.stratum, finding.metric)

@@ -25,8 +25,8 @@ from evenhand.study.analysis.regressions import regression_records
 from evenhand.study.messages import say
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import read_columns
-from evenhand.study.sections import Disagreement
 from evenhand.study.server.dashboard import Estimate, Estimator
+from evenhand.study.settings import Disagreement
 from evenhand.study.spec import StudySpec
 from evenhand.table.table import Table
 

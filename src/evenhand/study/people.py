@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from evenhand.errors import DataError, did_you_mean
 from evenhand.study.schema import as_text, read_columns, require_known
-from evenhand.study.sections import Filter, Recruitment
+from evenhand.study.settings import Filter, Recruitment
 
 UNTOLD = ("data_expired", "consent_revoked", "rather not say", "prefer not to say", "not applicable / rather not say")
 """What Prolific writes where it does not tell, in small letters; an empty cell says the same."""
@@ -19,7 +19,7 @@ _SEVERAL = re.compile(r"[,;|]")
 
 @dataclass(frozen=True, kw_only=True)
 class RecruitRecord:
-    """How one person does by one filter: 'meets', 'breaks' or 'unknown', where the recruiter does not tell."""
+    """Whether one person passes one filter: 'meets', 'breaks', or 'unknown' if the recruiter does not say."""
 
     recruitment_id: str
     participant: str

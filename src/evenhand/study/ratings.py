@@ -17,7 +17,7 @@ from evenhand.stats.truth_serum import bonus
 from evenhand.study.messages import say
 from evenhand.study.rationales import reason_ids, reason_rows
 from evenhand.study.responses import Responses
-from evenhand.study.sections import Rationales
+from evenhand.study.settings import Rationales
 
 _ABOUT = (
     ("subject", "Compared with K"),

@@ -15,7 +15,7 @@ from evenhand.core.result import finalize
 from evenhand.errors import ConfigError, SettingError, count, did_you_mean, problem
 from evenhand.messages import Message
 from evenhand.settings import Settings, read_toml
-from evenhand.study import sections
+from evenhand.study import settings
 from evenhand.study.analysis.analyze import run
 from evenhand.study.analysis.result import StudyResult
 from evenhand.study.analysis.spec import AnalysisSpec
@@ -23,8 +23,8 @@ from evenhand.study.cases import Assignment, deal_cases, read_cases
 from evenhand.study.flow.language import built_in_questions, check_words
 from evenhand.study.responses import Responses, apply_exclusions
 from evenhand.study.schema import SCALE, Kind, read_columns, require_known
-from evenhand.study.sections import AttentionCheck, Condition, Disagreement, Language, Name, Payment, Questions, Text
 from evenhand.study.sets import Instrument, load_instrument
+from evenhand.study.settings import AttentionCheck, Condition, Disagreement, Language, Name, Payment, Questions, Text
 from evenhand.table.table import Table
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -62,14 +62,14 @@ class StudySpec(Settings):
     questions: Questions = Field(Questions(), description="Wording of the questions.")
     attention: tuple[AttentionCheck, ...] = Field((), description="Attention checks.")
     payment: Payment = Field(description="What people are paid.")
-    rationales: sections.Rationales = Field(
-        sections.Rationales(), description="How two raters rate the reasons that people wrote."
+    rationales: settings.Rationales = Field(
+        settings.Rationales(), description="How two raters rate the reasons that people wrote."
     )
-    about: sections.About = Field(
-        sections.About(), description="What people say about themselves, on a page between the consent and the start."
+    about: settings.About = Field(
+        settings.About(), description="What people say about themselves, on a page between the consent and the start."
     )
-    recruitment: sections.Recruitment = Field(
-        sections.Recruitment(), description="Where people come from and are sent at the end."
+    recruitment: settings.Recruitment = Field(
+        settings.Recruitment(), description="Where people come from and are sent at the end."
     )
     interface: dict[str, dict[str, str]] = Field(
         {}, description="Words of the pages (buttons, errors) by language, to add a language or to change some."
@@ -181,11 +181,11 @@ class StudySpec(Settings):
         first = self.languages[0]
         for question in self.about.questions:
             offered = question.offered(first)
-            if len({*offered, sections.UNSAID}) <= len(offered):
+            if len({*offered, settings.UNSAID}) <= len(offered):
                 raise SettingError(
                     "`choices` of the question {name!r} names one twice, or {unsaid!r}",
                     name=question.name,
-                    unsaid=sections.UNSAID,
+                    unsaid=settings.UNSAID,
                 )
         for name, most in self.recruitment.quotas.items():
             asked = self.about.question(name, "`quotas` in [recruitment]")
@@ -193,7 +193,7 @@ class StudySpec(Settings):
                 raise SettingError(
                     "`quotas` in [recruitment] needs a question with `choices`; {name!r} has a `range`", name=name
                 )
-            choices = (*asked.offered(first), *([sections.UNSAID] if asked.may_skip else []))
+            choices = (*asked.offered(first), *([settings.UNSAID] if asked.may_skip else []))
             require_known(most, choices, "the quota of {question!r} in [recruitment] got {name}", question=name)
         if self.disagreement is not None and self.disagreement.stakeholder is not None:
             self.about.question(self.disagreement.stakeholder, "`stakeholder` in [disagreement]")
@@ -339,7 +339,7 @@ def _in_lines(problems: Sequence[Message]) -> Message:
 def texts_of(model: BaseModel, path: str = "") -> Iterator[tuple[str, str | Mapping[str, str]]]:
     """Yield every text shown to people, with the name of its setting."""
     for name, field in type(model).model_fields.items():
-        yield from _texts_in(getattr(model, name), f"{path}{name}", sections.IS_TEXT in field.metadata)
+        yield from _texts_in(getattr(model, name), f"{path}{name}", settings.IS_TEXT in field.metadata)
 
 
 def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str | Mapping[str, str]]]:
@@ -389,7 +389,7 @@ def _unasked(where: str, kind: Kind) -> bool:
 
 def _check_placeholders(where: str, text: str) -> None:
     is_paid = where in ("consent", "instructions", "debrief")
-    known = sections.PAYMENT_PLACEHOLDERS if is_paid else sections.PLACEHOLDERS
+    known = settings.PAYMENT_PLACEHOLDERS if is_paid else settings.PLACEHOLDERS
     for name in _PLACEHOLDER.findall(text) if is_paid or where.startswith("questions.") else ():
         if name not in known:
             raise SettingError(

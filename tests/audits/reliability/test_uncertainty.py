@@ -222,7 +222,7 @@ def test_damage_of_a_few_people_makes_no_finding() -> None:
 def test_a_group_of_which_nobody_is_hurt_may_have_missed_some() -> None:
     found = decided(on_the_threshold(0))
     assert mean_gap(found, "pabak").rests_on == "bounds"
-    assert "In one group mistakes change everybody alike: such a sample may have missed" in found.findings[0].text
+    assert "In one group, mistakes change everybody equally; the sample may have missed" in found.findings[0].text
 
 
 # Parts of the gap -----------------------------------------------------------------------------------------

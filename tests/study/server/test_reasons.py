@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.study.flow.design import Design
-from evenhand.study.sections import Bonus, Rationales
+from evenhand.study.settings import Bonus, Rationales
 
 RATERS = ("ben", "cleo")
 

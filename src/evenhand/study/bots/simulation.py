@@ -1,9 +1,8 @@
 """Virtual respondents: who comes to a running server, and how they answer.
 
-They answer as simulated people with known weights would, and know nothing but the page. Of two trajectories they take
-in how far apart the two slopes are, and how far apart the totals, each relative to the two together:
-|k - s| / (|k| + |s|), 0 for the same and 1 for opposite slopes or nothing against something. From there on they answer
-as `Respondents` describes; of cases, as `Critics` does.
+They answer like simulated people with known weights, from the page alone. Two trajectories k and s are compared by
+their slopes and by their totals, each at a distance of |k - s| / (|k| + |s|): 0 if equal, 1 if the signs are opposite
+or one of them is 0. `Respondents` turns these distances into answers, and `Critics` answers about cases.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evenhand.study.flow.language import words_in
 from evenhand.study.flow.pages import Fields, filled_paragraphs, last_of
-from evenhand.study.sections import UNSAID, AboutQuestion
+from evenhand.study.settings import UNSAID, AboutQuestion
 from evenhand.study.spec import StudySpec
 
 CONSENT = "about_consent"

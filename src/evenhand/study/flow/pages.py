@@ -15,7 +15,7 @@ from typing import Any
 from evenhand.study.flow.design import Design, Plan, Step
 from evenhand.study.flow.language import show_amount, show_number, words_in
 from evenhand.study.schema import FACTORS
-from evenhand.study.sections import Condition
+from evenhand.study.settings import Condition
 from evenhand.study.spec import StudySpec
 
 LONGEST_TEXT = 2_000

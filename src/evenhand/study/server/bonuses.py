@@ -9,7 +9,7 @@ from evenhand.errors import count
 from evenhand.study.analysis.estimate import bonus_table
 from evenhand.study.ratings import RatedReasons, Rating, reason_scores
 from evenhand.study.responses import Responses, apply_exclusions
-from evenhand.study.sections import Bonus
+from evenhand.study.settings import Bonus
 from evenhand.study.store import BonusRow
 
 if TYPE_CHECKING:
