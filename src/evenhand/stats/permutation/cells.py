@@ -121,12 +121,15 @@ class TwoGroupCells:
 
     def statistics(self, first: FloatArray) -> npt.NDArray[np.float32]:
         """Return t of assignments, from the sums (B, S, Q) of the people assigned to the first group."""
+        return self.studentised(first).astype(np.float32)
+
+    def studentised(self, first: FloatArray) -> FloatArray:
+        """Return the same in double precision."""
         mean, variance = self._means(first, self.people[0])
         other_mean, other_variance = self._means(self.sums.sum(axis=0) - first, self.people[1])
         away, square = mean - other_mean, variance + other_variance
         with np.errstate(all="ignore"):
-            t = np.where(np.abs(away) > _NO_DIFFERENCE, away / np.sqrt(square), 0.0)
-        return t.astype(np.float32)
+            return np.where(np.abs(away) > _NO_DIFFERENCE, away / np.sqrt(square), 0.0)
 
     def shape(self) -> tuple[float, float]:
         """Return the skewness and the fourth standardised moment of the difference of means over assignments.
@@ -182,18 +185,23 @@ class TwoGroupCells:
 
     def draw(self, number: int) -> npt.NDArray[np.float32]:
         """Return sorted statistics of random assignments; the first ones are the same for any number."""
-        cells = self._merged()
-        pooled = cells.counts.sum(axis=0)
-        key = int.from_bytes(_digest(cells.values, cells.weights, cells.shares, cells.people, pooled))
+        cells = self.merged()
+        key = cells.key()
         take, total = cells.people.min(axis=0).astype(np.int64), cells.sums.sum(axis=0)
         is_rest = (cells.people[0] > cells.people[1])[:, np.newaxis]
-        assign = cells._shuffles if cells._shuffling_is_faster else cells._hypergeometric
+        assign = cells._shuffles if cells.shuffling_is_faster else cells._hypergeometric
         batch = max(1, min(number, _NUMBERS // total.size))
         parts = [cells.statistics(np.where(is_rest, total - sums, sums)) for sums in assign(take, key, number, batch)]
         return np.sort(np.concatenate(parts))
 
+    def key(self, *more: npt.NDArray[np.generic]) -> int:
+        """Return a number from the pooled values and the sizes, and more."""
+        pooled = self.counts.sum(axis=0)
+        return int.from_bytes(_digest(self.values, self.weights, self.shares, self.people, pooled, *more))
+
     @property
-    def _shuffling_is_faster(self) -> bool:
+    def shuffling_is_faster(self) -> bool:
+        """Whether people are drawn one by one, and not the number of each cell."""
         return bool(self.people.min(axis=0).sum() <= _CELL * self.values.size)
 
     def _shuffles(self, take: IntArray, key: int, number: int, batch: int) -> Iterator[FloatArray]:
@@ -202,9 +210,10 @@ class TwoGroupCells:
 
         people = np.repeat(np.arange(self.values.size), self.counts.sum(axis=0))
         start = np.append(0, np.cumsum(self.people.sum(axis=0))).astype(np.int64)
+        parts = start, np.arange(take.size), take[np.newaxis]
         for first in range(0, number, batch):
             sums = np.zeros((min(batch, number - first), *self.sums.shape[1:]))
-            shuffle_sums(np.uint64(key), first, people, (start, take), self.columns, sums)
+            shuffle_sums(np.uint64(key), first, people, parts, self.columns, sums)
             yield sums
 
     def _hypergeometric(self, take: IntArray, key: int, number: int, batch: int) -> Iterator[FloatArray]:
@@ -219,7 +228,7 @@ class TwoGroupCells:
                 sums[:, s] = drawn @ self.columns[part]
             yield sums
 
-    def _merged(self) -> TwoGroupCells:
+    def merged(self) -> TwoGroupCells:
         """Return the cells, those of nearly equal values merged at their mean if there are too many to draw."""
         if min(self.people.min(axis=0).sum(), _CELL * self.values.size) <= _MOST_WORK:
             return self

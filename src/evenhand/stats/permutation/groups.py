@@ -90,7 +90,12 @@ class GroupedValues:
     ) -> MeanComparison:
         """Return the comparison of the means of two sets of groups: see `compare_means`."""
         found = self.approximate(first, second, bounds)
-        if found is not None and isinstance(found.reference, Approximated) and is_fine(found.reference):
+        levels = alpha, alpha if level is None else level
+        if (
+            found is not None
+            and isinstance(found.reference, Approximated)
+            and is_fine(found.reference, found.t, levels)
+        ):
             return found
         values, counts_a, counts_b, weights = self._cells_of(first, second)
         return compare_means(values, counts_a, counts_b, weights=weights, bounds=bounds, alpha=alpha, level=level)

@@ -15,34 +15,65 @@ def shuffle_sums(
     key: np.uint64,
     first: int,
     people: IntArray,
-    strata: tuple[IntArray, IntArray],
+    parts: tuple[IntArray, IntArray, IntArray],
     columns: FloatArray,
     sums: FloatArray,
 ) -> None:
     """Add the columns (C, Q) of people drawn without replacement to `sums` (B, S, Q), for draws first, first + 1, ...
 
-    `people` has the cell of each person, stratum after stratum, and stays shuffled; `strata` has the stratum's first
-    person and how many to draw. Each loop does one thing, so that numbers of several people are computed at once.
+    `people` has the cell of each person, part after part, and stays shuffled; `parts` has each part's first person, its
+    stratum, and (B, parts) how many to draw, or (1, parts) if that is always the same. Each loop does one thing, so
+    that numbers of several people are computed at once.
     """
-    start, take = strata
-    drawn = np.empty(take.max(), dtype=np.int64)
+    start, stratum, takes = parts
+    drawn = np.empty(takes.max(), dtype=np.int64)
     for draw in range(sums.shape[0]):
-        state = mixed(key + STEP * np.uint64(first + draw + 1))
-        for s in range(take.size):
-            low, size = start[s], start[s + 1] - start[s]
-            for i in range(take[s]):
+        state, take = mixed(key + STEP * np.uint64(first + draw + 1)), takes[draw % takes.shape[0]]
+        for part in range(take.size):
+            low, size = start[part], start[part + 1] - start[part]
+            for i in range(take[part]):
                 share = float(mixed(state + STEP * np.uint64(i + 1)) >> np.uint64(11)) * TO_UNIT
                 drawn[i] = low + i + np.int64(share * (size - i))
-            state += STEP * np.uint64(take[s])
-            for i in range(take[s]):
+            state += STEP * np.uint64(take[part])
+            for i in range(take[part]):
                 other, here = np.uint64(drawn[i]), np.uint64(low + i)
                 drawn[i], people[other] = people[other], people[here]
                 people[here] = drawn[i]
             for q in range(columns.shape[1]):
                 added = 0.0
-                for i in range(take[s]):
+                for i in range(take[part]):
                     added += columns[np.uint64(drawn[i]), q]
-                sums[draw, s, q] += added
+                sums[draw, stratum[part], q] += added
+
+
+@kernel()
+def tilted_takes(
+    key: np.uint64, chances: FloatArray, sums: FloatArray, least: IntArray, take: int, out: IntArray
+) -> None:
+    """Write into `out` (B, parts) how many people of each part are drawn, together `take`, if their odds differ.
+
+    Parameters
+    ----------
+    chances : (parts, K) of least, least + 1, ... people of a part, if each were drawn on its own.
+    sums : (parts + 1, take + 1) the chances that so many are drawn of this part and all later ones.
+    least : (parts,) see `chances`.
+    """
+    for draw in range(out.shape[0]):
+        state, left = mixed(key + STEP * np.uint64(draw + 1)), take
+        for part in range(out.shape[1]):
+            state += STEP
+            goal = float(mixed(state) >> np.uint64(11)) * TO_UNIT * sums[part, left]
+            most = min(left, least[part] + chances.shape[1] - 1)
+            found, number = 0.0, -1
+            for k in range(least[part], most + 1):
+                chance = chances[part, k - least[part]] * sums[part + 1, left - k]
+                if chance > 0.0:
+                    found += chance
+                    number = k
+                    if found > goal:
+                        break
+            out[draw, part] = number
+            left -= number
 
 
 @kernel()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from evenhand.stats.types import FloatArray
 
 _FARTHEST = 3.0  # the approximation is used while kurtosis t⁴ is below
 _ROUNDING = 1e-9
@@ -43,6 +46,15 @@ class Reference(Protocol):
 class Drawn:
     """A distribution of draws, sorted, in single precision, so that ties are found.
 
+    Attributes
+    ----------
+    values
+        The draws.
+    weights
+        Their weights, if some are drawn more often than by chance; 1 if None.
+    own
+        The weight of what was observed.
+
     Examples
     --------
     >>> drawn = Drawn(np.arange(-500, 500, dtype=np.float32))
@@ -51,6 +63,8 @@ class Drawn:
     """
 
     values: npt.NDArray[np.float32]
+    weights: FloatArray | None = None
+    own: float = 1.0
 
     @property
     def draws(self) -> int:
@@ -59,28 +73,40 @@ class Drawn:
 
     @property
     def smallest_p(self) -> float:
-        """2 / (draws + 1), that of an observed t beyond all draws (Phipson and Smyth 2010)."""
-        return 2.0 / (self.draws + 1)
+        """That of an observed t beyond all draws: 2 / (draws + 1) if weights are equal."""
+        return min(1.0, 2.0 * self.own / (self.draws + 1))
+
+    @cached_property
+    def _below(self) -> FloatArray:
+        """(draws + 1,) the tail beyond each number of the lowest draws."""
+        weights = np.ones(self.draws) if self.weights is None else self.weights
+        return (self.own + np.append(0.0, np.cumsum(weights))) / (self.draws + 1)
+
+    @cached_property
+    def _above(self) -> FloatArray:
+        """(draws + 1,) the tail beyond each number of the highest draws."""
+        weights = np.ones(self.draws) if self.weights is None else self.weights[::-1]
+        return (self.own + np.append(0.0, np.cumsum(weights))) / (self.draws + 1)
 
     def p_value(self, t: float, observed: float) -> float:
-        """Return twice the smaller of (1 + draws beyond t) / (1 + draws)."""
+        """Return twice the smaller tail: (own weight + weights of the draws beyond t) / (1 + draws)."""
         as_drawn = np.float32(t)
-        below = 1 + int(np.searchsorted(self.values, as_drawn, "right"))
-        above = 1 + self.draws - int(np.searchsorted(self.values, as_drawn, "left"))
-        tails = below / (self.draws + 1), above / (self.draws + 1)
-        return min(1.0, 2.0 * _near_tail(*tails, t, observed))
+        below = self._below[int(np.searchsorted(self.values, as_drawn, "right"))]
+        above = self._above[self.draws - int(np.searchsorted(self.values, as_drawn, "left"))]
+        return min(1.0, 2.0 * _near_tail(float(below), float(above), t, observed))
 
     def ends(self, alpha: float, observed: float) -> Ends:
         """Return the order statistics that match p < alpha; infinite if alpha is at most the smallest p-value."""
-        beyond = int(np.ceil(alpha * (self.draws + 1) / 2 - 1 - _ROUNDING)) - 1
-        if beyond < 0:
+        below, above = (
+            int(np.searchsorted(2.0 * tails, alpha * (1.0 - _ROUNDING))) - 1 for tails in (self._below, self._above)
+        )
+        if min(below, above) < 0:
             return -np.inf, np.inf
-        low, high = float(self.values[beyond]), float(self.values[self.draws - 1 - beyond])
-        return _cautious_ends(low, high, alpha, observed)
+        return _cautious_ends(float(self.values[below]), float(self.values[self.draws - 1 - above]), alpha, observed)
 
     def mirrored(self) -> Drawn:
         """Return the draws of -t."""
-        return Drawn(-self.values[::-1])
+        return Drawn(-self.values[::-1], None if self.weights is None else self.weights[::-1], self.own)
 
 
 @dataclass(frozen=True)
