@@ -47,9 +47,7 @@ def shuffle_sums(
 
 
 @kernel()
-def tilted_takes(
-    key: np.uint64, chances: FloatArray, sums: FloatArray, least: IntArray, take: int, out: IntArray
-) -> None:
+def tilted_takes(key: np.uint64, chances: FloatArray, sums: FloatArray, least: IntArray, out: IntArray) -> None:
     """Write into `out` (B, parts) how many people of each part are drawn, together `take`, if their odds differ.
 
     Parameters
@@ -59,7 +57,7 @@ def tilted_takes(
     least : (parts,) see `chances`.
     """
     for draw in range(out.shape[0]):
-        state, left = mixed(key + STEP * np.uint64(draw + 1)), take
+        state, left = mixed(key + STEP * np.uint64(draw + 1)), sums.shape[1] - 1
         for part in range(out.shape[1]):
             state += STEP
             goal = float(mixed(state) >> np.uint64(11)) * TO_UNIT * sums[part, left]

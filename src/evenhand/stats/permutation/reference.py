@@ -59,7 +59,7 @@ class Drawn:
     --------
     >>> drawn = Drawn(np.arange(-500, 500, dtype=np.float32))
     >>> round(drawn.p_value(490.0, 490.0), 3), drawn.ends(0.05, 490.0)
-    (0.04, (-476.0, 475.0))
+    (0.022, (-476.0, 475.0))
     """
 
     values: npt.NDArray[np.float32]

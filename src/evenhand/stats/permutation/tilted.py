@@ -25,7 +25,6 @@ class _Table(NamedTuple):
     chances: FloatArray
     sums: FloatArray
     least: IntArray
-    take: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +52,9 @@ class Tilt:
         sizes = self._sizes
         takes = np.empty((number, sizes.size), dtype=np.int64)
         *keys, last = np.random.SeedSequence(key).generate_state(len(self._tables) + 1, np.uint64)
-        for own, (of_stratum, chance, total, least, take) in zip(keys, self._tables, strict=True):
+        for own, (of_stratum, chance, total, least) in zip(keys, self._tables, strict=True):
             out = np.empty((number, least.size), dtype=np.int64)
-            tilted_takes(own, chance, total, least, take, out)
+            tilted_takes(own, chance, total, least, out)
             takes[:, of_stratum] = out
         if sizes.size == self.part.size:
             parts = [table.parts for table in self._tables]
@@ -75,7 +74,7 @@ class Tilt:
         n, take = self.cells.people.sum(axis=0), self.cells.people.min(axis=0)
         pooled = self.cells.counts.sum(axis=0)
         all_ways = gammaln(n + 1) - gammaln(take + 1) - gammaln(n - take + 1)
-        exactly = np.log([table.sums[0, table.take] for table in self._tables])
+        exactly = np.log([table.sums[0, -1] for table in self._tables])
         chance, shift = chances(self.cells, self.log_odds)
         return float((exactly - take * shift - self.cells.by_stratum(pooled * np.log1p(-chance)) - all_ways).sum())
 
@@ -124,7 +123,7 @@ def _table(parts: slice, sizes: IntArray, chance: FloatArray, take: int) -> _Tab
         low = int(of_rest[0]) + int(least[part])
         new = np.convolve(sums[part + 1, of_rest[0] : of_rest[-1] + 1], found[part])[: max(0, take + 1 - low)]
         sums[part, low : low + new.size] = new
-    return _Table(parts, found, sums, least, take)
+    return _Table(parts, found, sums, least)
 
 
 def chances(cells: TwoGroupCells, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
