@@ -191,10 +191,17 @@ def test_worse_off_is_said_by_the_false_discovery_rate_over_all_tables() -> None
     assert adjust_tables([[own]], [0.05])[0] == (own,)  # an audit's own family
 
 
+def test_a_gap_that_a_finding_states_is_no_part_of_the_tables() -> None:
+    own = replace(gap(0.001), p_adjusted=0.3, worse_off=None)
+    (row, other), _ = adjust_tables([[gap(0.001), gap(0.04)], [gap(0.04)]], [0.05, 0.05], [[own, None], [None]])
+    assert row == own
+    assert other.p_adjusted == pytest.approx(adjusted_in_tables([[0.04], [0.04]])[0][0])
+
+
 def test_a_family_is_said_in_one_sentence() -> None:
     assert [said.text for said in family_sentences([], [gap(None)], [0.05])] == [
-        "Of the groups that tables call worse off, at most 5% are expected to be named wrongly (Benjamini and "
-        "Bogomolov)."
+        "Of the groups that only tables, and no finding, call worse off, at most 5% are expected to be named wrongly "
+        "(Benjamini and Bogomolov)."
     ]
 
 

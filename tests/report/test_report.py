@@ -215,3 +215,39 @@ def test_the_report_says_what_its_families_are() -> None:
     )
     assert all(sentence in audit.to_html() for sentence in told)
     assert {str(finding.verdict_family) for finding in audit.findings if finding.threshold} == {"4 verdicts of parity"}
+
+
+def test_a_gap_has_one_adjusted_p_value() -> None:
+    """The finding, the row of the table, and the row of its ratio agree, also on who is worse off."""
+    people = {"Dept": [], "Gender": [], "Admit": []}  # type: dict[str, list[Any]]
+    for dept, gender, admitted, refused in _BERKELEY:
+        for column, value in (("Dept", dept), ("Gender", gender)):
+            people[column] += [value] * (admitted + refused)
+        people["Admit"] += [1] * admitted + [0] * refused
+    table = eh.Table(people, groups="Gender", predictions={"m": {"column": "Admit", "favourable": "selected"}})
+    run = eh.audit(table, parity={"within": "Dept"})
+    for finding in run.findings:
+        place = {name: getattr(finding, name) for name in ("model", "grouping", "stratum", "metric", "against")}
+        rows = run.results["parity"].rows("gaps", **place)
+        assert {row.kind for row in rows} == {"difference", "ratio"}
+        assert {row.p_adjusted for row in rows} == {finding.p_adjusted}
+        named = finding.arguments["worse_off"] if finding.significance == "directed" else None
+        assert {row.worse_off for row in rows} == {named}
+    assert any(finding.stratum == "(standardised)" and finding.arguments["worse_off"] for finding in run.findings)
+
+
+_BERKELEY = [
+    ("A", "Male", 512, 313),
+    ("A", "Female", 89, 19),
+    ("B", "Male", 353, 207),
+    ("B", "Female", 17, 8),
+    ("C", "Male", 120, 205),
+    ("C", "Female", 202, 391),
+    ("D", "Male", 138, 279),
+    ("D", "Female", 131, 244),
+    ("E", "Male", 53, 138),
+    ("E", "Female", 94, 299),
+    ("F", "Male", 22, 351),
+    ("F", "Female", 24, 317),
+]
+"""Applicants to six departments of Berkeley in 1973: admitted and refused (Bickel, Hammel and O'Connell 1975)."""

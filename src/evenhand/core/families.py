@@ -7,7 +7,8 @@ holds after Holm over all verdicts of the run; "meets" holds for each alone, bec
 that breaks the limit is missed (an intersection-union argument). For the same reason, one-sided limits at alpha suffice
 for it. So a section without thresholds changes no verdict, and one more threshold can only turn "does not meet" into
 insufficient evidence.
-"Worse off" in the tables of gaps is controlled by the false discovery rate over all tables of the run.
+A gap that a finding states has the adjusted p-value and the direction of the finding in the tables, too. "Worse off"
+beside all other gaps is controlled by the false discovery rate over the tables of the run.
 
 References
 ----------
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from evenhand.core.records import Gap, Value, limits_to_judge
+from evenhand.core.records import Gap, Value, coordinates_of, limits_to_judge
 from evenhand.core.thresholds import Threshold, Verdict, judge_all
 from evenhand.messages import Message
 from evenhand.messages.shared import say
@@ -304,18 +305,75 @@ def _promise(family: Message, number: Message, level: float) -> Message:
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def adjust_tables(tables: Sequence[Sequence[G]], alphas: Sequence[float]) -> list[tuple[G, ...]]:
+def adjust_tables(
+    tables: Sequence[Sequence[G]], alphas: Sequence[float], stated: Sequence[Sequence[G | None]] = ()
+) -> list[tuple[G, ...]]:
     """Return the gaps of a run, one table for each audit, with p-values adjusted over all tables and rows.
 
     An audit proposes the group that is worse off; it is kept if the adjusted p-value is at most alpha. A p-value that
-    an audit has adjusted itself stays unchanged.
+    an audit has adjusted itself stays unchanged. Gaps that findings state (`stated_gaps`) replace those of the tables,
+    and are no part of the family.
     """
-    p_values = [[gap.p_value if gap.p_adjusted is None else None for gap in table] for table in tables]
+    known = stated or [[None] * len(table) for table in tables]
+    p_values = [
+        [gap.p_value if gap.p_adjusted is None and own is None else None for gap, own in zip(table, owns, strict=True)]
+        for table, owns in zip(tables, known, strict=True)
+    ]
     adjusted = adjusted_in_tables([np.array(p, dtype=np.float64) for p in p_values])
     return [
-        tuple(_with_adjusted_p(gap, q, alpha) for gap, q in zip(table, by_row.tolist(), strict=True))
-        for table, by_row, alpha in zip(tables, adjusted, alphas, strict=True)
+        tuple(
+            _with_adjusted_p(gap, q, alpha) if own is None else own
+            for gap, own, q in zip(table, owns, by_row.tolist(), strict=True)
+        )
+        for table, owns, by_row, alpha in zip(tables, known, adjusted, alphas, strict=True)
     ]
+
+
+def stated_gaps(
+    gaps: Sequence[G], claims: Iterable[Claim], checks: Sequence[ClaimCheck], outcomes: Sequence[ClaimOutcome]
+) -> list[G | None]:
+    """Return the gaps of an audit's table that findings state, with the findings' adjusted p-value and direction.
+
+    So are gaps that are the same test, as a difference and its ratio. None for every other gap, and where the p-value
+    of a finding is not that of the gap, as of one on all bins together.
+    """
+    found = _found(checks, outcomes)
+    tested: dict[Hashable, list[ClaimOutcome]] = {}
+    for claim in claims if found else ():
+        record = claim.records[0]
+        own = next((found[test] for test in _tests(replace(checks[0], claim=claim)) if test in found), None)
+        if own is not None and isinstance(record, Gap) and claim.tested == record.p_value:
+            tested[_gap_key(record)] = own
+    return [None if (own := tested.get(_gap_key(gap))) is None else _settled(gap, own) for gap in gaps]
+
+
+def _found(checks: Sequence[ClaimCheck], outcomes: Sequence[ClaimOutcome]) -> dict[Hashable, list[ClaimOutcome]]:
+    """Return the outcomes of the tests that were made, by test."""
+    found: dict[Hashable, list[ClaimOutcome]] = {}
+    for check, outcome in zip(checks, outcomes, strict=True):
+        for test in _tests(check) if outcome.p_adjusted is not None else ():
+            found.setdefault(test, []).append(outcome)
+    return found
+
+
+def _tests(check: ClaimCheck) -> Iterator[Hashable]:
+    """Yield what a claim shares with the others that state the outcome of its test."""
+    yield "test", check.test_key
+    if check.claim.key is not None:
+        yield "key", check.claim.key, check.claim.tested
+
+
+def _settled(gap: G, outcomes: Sequence[ClaimOutcome]) -> G:
+    """Return a gap with the adjusted p-value of the findings on it, and the group worse off if they name it."""
+    is_named = any(outcome.significance == "directed" for outcome in outcomes)
+    return replace(gap, p_adjusted=outcomes[0].p_adjusted, worse_off=gap.worse_off if is_named else None)
+
+
+def _gap_key(gap: Gap) -> Hashable:
+    """Return what tells gaps apart; a gap of two models is the same in either order."""
+    models = frozenset((gap.model, gap.model_reference))
+    where = (gap.grouping, gap.group, gap.reference, gap.stratum, gap.metric, gap.kind, gap.against)
+    return models, *where, repr(coordinates_of(gap))
 
 
 def _with_adjusted_p(gap: G, adjusted: float, alpha: float) -> G:

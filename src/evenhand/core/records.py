@@ -186,10 +186,13 @@ class Gap(Record):
     )
     p_value: float | None = column("p-value of equality, of this comparison alone", None, reveals="number")
     p_adjusted: float | None = column(
-        "p-value adjusted for all tables of gaps of the run (false discovery rate)", None, reveals="number"
+        "adjusted p-value: of a gap that a finding states, that of the finding (Holm); of any other, for all tables of "
+        "gaps of the run (false discovery rate)",
+        None,
+        reveals="number",
     )
     worse_off: str | None = column(
-        "the group that is worse off, where the adjusted p-value leaves no doubt", None, reveals="name"
+        "the group that is worse off, where the finding or the adjusted p-value leaves no doubt", None, reveals="name"
     )
     status: Message = column("'ok', or why there is no value, interval or comparison", OK, reveals="name")
 

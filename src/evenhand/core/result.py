@@ -15,7 +15,7 @@ from evenhand.charts import Picture, to_svg
 from evenhand.core.by_group import by_group
 from evenhand.core.descriptor import AuditDescriptor
 from evenhand.core.display import DisplayTable, Figure, Section
-from evenhand.core.families import adjust_tables, check_claims, family_sentences
+from evenhand.core.families import adjust_tables, check_claims, family_sentences, stated_gaps
 from evenhand.core.findings import VERDICT_WORDS, Claim, Finding, FindingMaker
 from evenhand.core.metrics import Metric
 from evenhand.core.records import Gap, LeftOut, Record, Reveals, read_tables, written_tables
@@ -469,11 +469,19 @@ def finalize_results(drafts: Sequence[Draft[Any]]) -> list[Any]:
     """Return the results of a run: findings, verdicts and "worse off" hold for all its audits together."""
     makers = [FindingMaker(draft.bounds or draft.result.spec, draft.own) for draft in drafts]
     checks = [maker.checks(draft.claims) for maker, draft in zip(makers, drafts, strict=True)]
-    outcomes = iter(check_claims([check for audit_checks in checks for check in audit_checks]))
-    tables = adjust_tables([draft.result.gaps for draft in drafts], [1.0 - maker.spec.confidence for maker in makers])
+    of_run = iter(check_claims([check for audit_checks in checks for check in audit_checks]))
+    outcomes = [[next(of_run) for _ in audit_checks] for audit_checks in checks]
+    tables = adjust_tables(
+        [draft.result.gaps for draft in drafts],
+        [1.0 - maker.spec.confidence for maker in makers],
+        [
+            stated_gaps(draft.result.gaps, draft.claims, audit_checks, found)
+            for draft, audit_checks, found in zip(drafts, checks, outcomes, strict=True)
+        ],
+    )
     results = []
-    for draft, maker, audit_checks, gaps in zip(drafts, makers, checks, tables, strict=True):
-        findings = maker.build_findings(draft.claims, audit_checks, [next(outcomes) for _ in audit_checks])
+    for draft, maker, audit_checks, found, gaps in zip(drafts, makers, checks, outcomes, tables, strict=True):
+        findings = maker.build_findings(draft.claims, audit_checks, found)
         result = replace(draft.result, findings=findings, gaps=gaps)
         results.append(replace(result, notes=tuple(dict.fromkeys((*result.notes, *draft.notes(result))))))
     return results
