@@ -5,7 +5,7 @@ Is there a problem, how big, how sure, for whom, since when, and what next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from evenhand.after.records import Drift, Extra
 from evenhand.charts import Forest, Panel, forest, forest_row
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED
-from evenhand.messages.formats import DASH
+from evenhand.messages import Message
+from evenhand.messages.formats import DASH, show
 from evenhand.report.concerns import (
     Certainty,
     Concern,
@@ -22,10 +23,10 @@ from evenhand.report.concerns import (
     profile_line,
     values_line,
 )
-from evenhand.report.frequencies import GroupValues, group_values
+from evenhand.report.frequencies import GroupValues, group_values, status_quo_values, values_compared
 from evenhand.report.front import comparison_key, groups_compared, is_established, rank
 from evenhand.report.next_steps import much_missing, next_steps
-from evenhand.report.reversals import Reversal, reversal_of
+from evenhand.report.reversals import Reversal, pair_difference, reversal_of
 from evenhand.report.wording import PageWording, page_wording
 from evenhand.table.repeats import DOUBTS
 
@@ -161,7 +162,7 @@ def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
 def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
     """Return the finding that the rows are about: that of the first concern, or the first of the run."""
     findings = [concern.finding for concern in found if concern.finding is not None]
-    ranked = [finding for finding in rank(audit.findings) if finding.value is not None]
+    ranked = [f for f in rank(audit.findings) if f.value is not None or "baseline" in f.arguments]
     if found and (drift := found[0].drift) is not None:
         place = (drift.audit, drift.model, drift.grouping, drift.metric)
         findings[:0] = [f for f in ranked if (f.audit, f.model, f.grouping, f.metric) == place]
@@ -226,26 +227,46 @@ def _rows_on(
         doubts = (wording.say("change_sure", "answer", **numbers, confidence=confidence),)
         shown, whom = None, (wording.say("all_periods", "answer"),)
     if reversal is not None and reversal.adjusted is not None:
-        sizes = (*sizes, _size_within(audit, reversal, wording))
-        whom = (*whom, wording.say("whom_pooled", "answer", standardised=reversal.standardised))
+        sizes = (*sizes, wording.say("size_within", "answer", gap=abs(reversal.adjusted), factor=reversal.factor))
+        doubts = (*doubts, *_sure_within(audit, reversal, wording))
     yield _row("how_big", sizes, wording, of_finding=True)
     yield _row("how_sure", doubts, wording, finding=shown, of_finding=True)
-    yield from _whom(audit, lead, whom if reversal else (*_worst_off(audit, lead, wording), *whom), wording)
+    yield from _whom(audit, lead, (*_worst_off(audit, lead, reversal, wording), *whom), reversal, wording)
 
 
-def _size_within(audit: Audit, reversal: Reversal, wording: PageWording) -> str:
-    """Return the size of the gap within strata, with its interval where it is a finding."""
-    within = (f for f in audit.findings if f.stratum == STANDARDISED and reversal.tells(f))
-    interval = next((wording.interval(finding) for finding in within), DASH)
-    return wording.say(
-        "size_within", "answer", gap=abs(reversal.adjusted or 0.0), factor=reversal.factor, interval=interval
-    )
+def _sure_within(audit: Audit, reversal: Reversal, wording: PageWording) -> Iterator[str]:
+    """Yield the interval of the gap within strata, and whether it is established, where it is a finding."""
+    if (finding := _finding_within(audit, reversal)) is not None:
+        key = "sure_within" if is_established(finding) else "unsure_within"
+        interval = wording.interval(finding)
+        yield wording.say(key, "answer", factor=reversal.factor, interval=interval)
 
 
-def _whom(audit: Audit, lead: Finding, first: tuple[str, ...], wording: PageWording) -> Iterator[Row]:
-    """Yield whom a finding concerns: the values of the groups, or where there are none, who was compared."""
+def _finding_within(audit: Audit, reversal: Reversal) -> Finding | None:
+    """Return the finding on the gap within strata, if there is one."""
+    return next((f for f in audit.findings if f.stratum == STANDARDISED and reversal.tells(f)), None)
+
+
+def _series(audit: Audit, lead: Finding, reversal: Reversal | None, wording: PageWording) -> dict[str, GroupValues]:
+    """Return the values of groups to draw, by the name of their series: of two, both sides of what is compared."""
+    if (quo := status_quo_values(audit, lead)) is not None:
+        new = values_compared(audit, lead, lead.model or "")
+        return {wording.say("status_quo", "answer"): quo} | ({} if new is None else {lead.model or "": new})
     groups = group_values(audit, lead)
-    drawn = None if groups is None else _drawn_groups(groups, lead)
+    within = None if reversal is None else group_values(audit, lead, STANDARDISED)
+    if groups is None or reversal is None or within is None:
+        return {} if groups is None else {"": groups}
+    return {
+        wording.say("overall", "answer"): groups,
+        wording.say("within_strata", "answer", factor=reversal.factor): within,
+    }
+
+
+def _whom(
+    audit: Audit, lead: Finding, first: tuple[str, ...], reversed_gap: Reversal | None, wording: PageWording
+) -> Iterator[Row]:
+    """Yield whom a finding concerns: the values of the groups, or where there are none, who was compared."""
+    drawn = _drawn_groups(_series(audit, lead, reversed_gap, wording), lead)
     lines = (*first, *_not_compared(audit, wording))
     if drawn is None:
         lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
@@ -253,29 +274,31 @@ def _whom(audit: Audit, lead: Finding, first: tuple[str, ...], wording: PageWord
         yield _row("for_whom", lines, wording, groups=drawn)
 
 
-def _worst_off(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
+def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wording: PageWording) -> Iterator[str]:
     """Yield who is worst off, where that is established, and whether being selected is good for the person."""
-    group = finding.arguments.get("worse_off")
+    served = finding.arguments.get("served")
+    if isinstance(served, Message):
+        yield wording.message(served)
     prediction = audit.config.data.get("predictions", {}).get(finding.model, {})
     side = {"selected": "good", "not_selected": "bad"}.get(prediction.get("favourable"))
     words = {"model": finding.model, "verb": prediction.get("selected_word", "selects")}
     if side is not None:
         yield wording.say(f"selected_is_{side}", "answer", **words)
-    if isinstance(group, str):
+    adjusted = None if reversal is None else _finding_within(audit, reversal)
+    group = finding.arguments.get("worse_off")
+    within = None if adjusted is None else adjusted.arguments.get("worse_off")
+    if isinstance(group, str) and reversal is None:
         yield wording.say("worst_off", "answer", group=group)
+    elif isinstance(group, str) and isinstance(within, str) and reversal is not None:
+        yield wording.say("worst_off_both", "answer", group=group, within=within, factor=reversal.factor)
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
     """Yield the size of the gap, its limit, and the same of other models."""
-    if finding.is_limit:
-        yield f"{wording.interval(finding)[:1].upper()}{wording.interval(finding)[1:]}."
-    elif finding.kind == "ratio":
-        yield _between("ratio", finding, finding.value, wording)
-    elif finding.kind is not None:
-        key = "gap_points" if finding.style.endswith("points") else "gap"
-        yield _between(key, finding, abs(finding.value or 0.0), wording)
-    else:
-        yield wording.say("value_is", "answer", value=finding.value, unit=finding.style)
+    yield from _gaps_of_both(audit, finding, wording)
+    if finding.value is None:
+        return
+    yield _size(finding, wording)
     if finding.threshold is not None:
         yield wording.say("limit", "answer", limit=wording.limit(finding))
     others = [
@@ -285,6 +308,31 @@ def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[s
     ]
     if others:
         yield wording.say("other_models", "answer", models=tuple(others))
+
+
+def _size(finding: Finding, wording: PageWording) -> str:
+    """Return the size of what a finding states."""
+    if finding.is_limit:
+        return wording.say("improvement", "answer", amount=wording.interval(finding))
+    if finding.kind == "ratio":
+        return _between("ratio", finding, finding.value, wording)
+    if finding.kind is not None:
+        key = "gap_points" if finding.style.endswith("points") else "gap"
+        return _between(key, finding, abs(finding.value or 0.0), wording)
+    return wording.say("value_is", "answer", value=finding.value, unit=finding.style)
+
+
+def _gaps_of_both(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
+    """Yield how far groups are apart under the status quo, and with an alternative."""
+    both = status_quo_values(audit, finding), values_compared(audit, finding, finding.model or "")
+    if both[0] is None or both[1] is None:
+        return
+    old, new = (abs(gap) for groups in both if groups and (gap := pair_difference(groups, both[0].pair)) is not None)
+    style = both[0].metric.style("difference")
+    higher, lower = both[0].pair
+    words = {"old": wording.number(show(old, style)), "new": wording.number(show(new, style)), "model": finding.model}
+    unit = "points" if style == "points" else "amount"
+    yield wording.say(f"gaps_of_both_{unit}", "answer", group=higher, reference=lower, **words)
 
 
 def _between(key: str, finding: Finding, gap: float | None, wording: PageWording) -> str:
@@ -305,8 +353,9 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
     """Yield the interval, and what decided."""
     confidence = 1.0 - audit.results[finding.audit].spec.finding_alpha
     amount, interval = wording.amount(finding), wording.interval(finding)
-    key = "interval_alone" if finding.is_limit else _one_sided("interval", finding)
-    yield wording.say(key, "answer", amount=amount, confidence=confidence, interval=interval)
+    if finding.value is not None:
+        key = "interval_alone" if finding.is_limit else _one_sided("interval", finding)
+        yield wording.say(key, "answer", amount=amount, confidence=confidence, interval=interval)
     if finding.verdict == "does_not_meet":
         yield _considering("sure_broken", finding.verdict_family, wording)
     elif finding.verdict == "not_confirmed":
@@ -315,6 +364,8 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
         yield wording.message(finding.reason)
     elif is_established(finding):
         yield _considering("sure_established", finding.family, wording)
+    elif finding.is_limit and finding.significance == "significant":
+        yield _considering("sure_improved", finding.family, wording)
 
 
 def _one_sided(key: str, finding: Finding) -> str:
@@ -329,23 +380,35 @@ def _considering(key: str, family: Any, wording: PageWording) -> str:
     return wording.say(f"{key}{alone}", "answer", number=number)
 
 
-def _drawn_groups(groups: GroupValues, finding: Finding) -> Forest:
+def _drawn_groups(series: Mapping[str, GroupValues], finding: Finding) -> Forest | None:
     """Return the values of all groups, highest first; of many, the highest, the lowest, and those that are named."""
-    values = list(groups.values)
-    if len(values) > MOST_DRAWN:
-        named = {value.group for value in groups.named}
-        outer = {value.group for value in (*values[: MOST_DRAWN // 2], *values[-MOST_DRAWN // 2 :])}
-        values = [value for value in values if value.group in named | outer]
-    rows = [{**forest_row(value, value.group), "small": value.group not in groups.compared} for value in values]
+    if not series:
+        return None
+    groups = next(iter(series.values()))
+    shown = _shown_groups(groups)
+    rows = [
+        {**forest_row(value, value.group, name), "small": value.group not in groups.compared}
+        for name, of_series in series.items()
+        for value in of_series.values
+        if value.group in shown
+    ]
     ends = [end for row in rows for end in (row["value"], row["high"]) if end is not None]
     return forest(
         rows,
         title=finding.grouping or "",
         style=groups.style(),
         domain=(0.0, max(ends)) if min(ends) >= 0 else None,
-        zero=groups.overall,
+        zero=groups.overall if len(series) == 1 else None,
         dashed="everybody",
     )
+
+
+def _shown_groups(groups: GroupValues) -> set[str]:
+    """Return the groups that are drawn: of many, the highest, the lowest, and those that are named."""
+    values = groups.values
+    if len(values) > MOST_DRAWN:
+        values = (*values[: MOST_DRAWN // 2], *values[-MOST_DRAWN // 2 :], *groups.named)
+    return {value.group for value in values}
 
 
 def _change(drift: Drift, wording: PageWording) -> str:

@@ -18,7 +18,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
 from evenhand.messages import Argument
-from evenhand.report.frequencies import group_values, lead_of, told_values
+from evenhand.report.frequencies import group_values, lead_of, status_quo_values, told_values
 from evenhand.report.front import distance, is_established, place_of
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import TIMES
@@ -71,6 +71,10 @@ def concerns(audit: Audit, wording: PageWording) -> list[Concern]:
 def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
     """Return the values of a finding's groups as a clause, or its headline where it has none."""
     groups = group_values(audit, finding)
+    if (quo := status_quo_values(audit, finding)) is not None:
+        title, grouping = quo.metric.title_in_sentence, finding.grouping
+        told = told_values(quo, wording)
+        return wording.say("status_quo_values", "answer", title=title, grouping=grouping, groups=told)
     if groups is None:
         return wording.headline(finding).rstrip(".")
     return wording.say("values", "answer", lead=lead_of(finding, groups, wording), groups=told_values(groups, wording))
@@ -121,7 +125,14 @@ def _alternatives(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield the alternatives that are shown to be fairer, unless a limit says so."""
     for finding in shown_alternatives(audit):
         if finding.verdict == "no_threshold":
-            yield Concern("yes", wording.headline(finding), finding)
+            yield Concern("yes", _alternative(audit, finding, wording), finding)
+
+
+def _alternative(audit: Audit, finding: Finding, wording: PageWording) -> str:
+    """Return that an alternative is shown to be better, after the values of the status quo where they are known."""
+    headline = wording.headline(finding)
+    quo = status_quo_values(audit, finding)
+    return headline if quo is None else f"{values_line(audit, finding, wording)}. {headline}"
 
 
 def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:

@@ -79,16 +79,37 @@ def group_values(audit: Audit, finding: Finding, stratum: str | None = None) -> 
 
     `stratum` replaces the finding's own stratum.
     """
-    result = audit.results[finding.audit]
     where = (finding.model, finding.grouping, stratum or finding.stratum, finding.metric)
+    return _groups_at(audit, finding, where, (finding.group, finding.reference))
+
+
+def values_compared(audit: Audit, finding: Finding, model: str) -> GroupValues | None:
+    """Return what a finding on an alternative compares, under a model; None where its audit has no such values."""
+    arguments = finding.arguments
+    known = audit.results[finding.audit].spec.known_metrics()
+    if not isinstance(metric := arguments.get("compared"), str) or metric not in known:
+        return None
+    pair = tuple(str(arguments[name]) for name in ("higher", "lower") if name in arguments)
+    return _groups_at(audit, finding, (model, finding.grouping, finding.stratum, metric), pair)
+
+
+def status_quo_values(audit: Audit, finding: Finding) -> GroupValues | None:
+    """Return what a finding on an alternative compares, under the status quo."""
+    baseline = finding.arguments.get("baseline")
+    return values_compared(audit, finding, baseline) if isinstance(baseline, str) else None
+
+
+def _groups_at(audit: Audit, finding: Finding, where: _Place, names: Sequence[str | None]) -> GroupValues | None:
+    """Return the values of all groups at a place, of which a finding is about those that are named."""
+    result = audit.results[finding.audit]
     values = list(_values(result, where, finding))
     found = {value.group: value for value in values}
-    pair = tuple(name for name in (finding.group, finding.reference) if name in found)
+    pair = tuple(name for name in names if name in found)
     if len(found) < len(values) or not pair:
         return None
     sizes = audit.data.get("groups", {}).get(finding.grouping, {})
     return GroupValues(
-        metric=result.spec.known_metrics()[finding.metric],
+        metric=result.spec.known_metrics()[where[-1]],
         values=tuple(sorted(values, key=lambda value: (-(value.value or 0.0), value.group))),
         pair=pair,
         largest=max(found, key=lambda name: (sizes.get(name, 0), name)),

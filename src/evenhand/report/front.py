@@ -279,7 +279,7 @@ def picture_with_axis(finding: Finding, wording: PageWording) -> Markup:
     limits = [limit for limit in _limits(finding) if start <= limit <= end]
 
     def short(number: float) -> str:
-        return wording.number(show(number, finding.style).removesuffix(".0"))
+        return wording.number(show(number, finding.style).removesuffix(".0").replace(".0%", "%"))
 
     is_limit = finding.limit is not None and bool(limits)
     upright = wording.say("limit_here", limit=short(limits[0])) if is_limit else wording.say("no_difference")

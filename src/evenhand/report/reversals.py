@@ -24,14 +24,12 @@ class Reversal:
     ----------
     finding : the pooled gap.
     sentence : the pooled and the standardised values.
-    standardised : the standardised values alone.
     factor : what the strata are.
     adjusted : the standardised gap of the same two groups.
     """
 
     finding: Finding
     sentence: str
-    standardised: str
     factor: str
     adjusted: float | None = None
 
@@ -54,11 +52,12 @@ def reversal_of(audit: Audit, wording: PageWording) -> Reversal | None:
 
 def _points_the_other_way(crude: GroupValues, adjusted: GroupValues) -> bool:
     """Tell whether the pair of the pooled gap is in the other order once it is standardised."""
-    before, after = (_difference(groups, crude.pair) for groups in (crude, adjusted))
+    before, after = (pair_difference(groups, crude.pair) for groups in (crude, adjusted))
     return before is not None and after is not None and before * after < 0
 
 
-def _difference(groups: GroupValues, pair: tuple[str, ...]) -> float | None:
+def pair_difference(groups: GroupValues, pair: tuple[str, ...]) -> float | None:
+    """Return the value of the first group of a pair minus that of the second, if both are known."""
     values = {value.group: value.value or 0.0 for value in groups.values}
     if len(pair) < 2 or not set(pair) <= values.keys():
         return None
@@ -72,4 +71,4 @@ def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWo
     standardised = wording.say("standardised", "answer", factor=factor, groups=groups)
     pooled = values_line(audit, finding, wording)
     sentence = wording.say("reversed", "answer", pooled=pooled, standardised=standardised, factor=factor)
-    return Reversal(finding, sentence, standardised, factor, _difference(adjusted, adjusted.pair))
+    return Reversal(finding, sentence, factor, pair_difference(adjusted, adjusted.pair))

@@ -13,7 +13,7 @@ from evenhand.audits.improvability import result as records
 from evenhand.audits.improvability.gather import AuditRows, telling_features
 from evenhand.audits.improvability.messages import say
 from evenhand.audits.improvability.metrics import ACCURACY, FAIRNESS, utility_metric
-from evenhand.audits.improvability.spec import ImprovabilitySpec
+from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.audits.improvability.splits import Inputs, Trial, Trials
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
@@ -82,7 +82,8 @@ class _Candidate:
             asides.append(say("accuracy_improves", whom=self.everyone, value=whole_percent(accuracy.value)))
         asides += self._lost()
         whom = say("for_everyone_together" if spec.test.accuracy_of == "everyone" else "for_any_group")
-        claim = self._claim(largest, sentence_id, asides, {"whom": whom, "margin": first.margin})
+        sides = _sides(self.inputs, self.trials, shown=bool(first.established))
+        claim = self._claim(largest, sentence_id, asides, {"whom": whom, "margin": first.margin, **sides})
         unclear = {"sentence_id": "not_fairer", "aside": join_sentences([*asides, say("unclear_in_the_run")])}
         when: Mapping[Significance, Mapping[str, str | Message | None]] = (
             {"not_significant": unclear} if first.established else {}
@@ -195,6 +196,21 @@ def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> tuple[Message, ...]:
         key = "gap_against" if clauses else "gap_against_status_quo"
         clauses.append(say(key, utility=utility.name.replace("_", " "), new=new, old=old))
     return tuple(clauses)
+
+
+def _sides(inputs: Inputs, trials: Sequence[Trial], *, shown: bool) -> dict[str, Argument]:
+    """Return what the first fairness utility compares: the status quo and its two groups that are furthest apart.
+
+    If an improvement is shown, so is the gap of the status quo, and a sentence says which group it serves worse.
+    """
+    tested = [trial.estimates.values for trial in trials if trial.piece.status == OK]
+    if not tested:
+        return {}
+    utility, old = inputs.spec.fairness[0], np.mean(tested, axis=0)[:-1, inputs.spec.criteria.fairness_index[0], 0]
+    higher, lower = (inputs.sample.groups[int(place)] for place in (np.argmax(old), np.argmin(old)))
+    key, pair = f"served_{utility.name}", {"higher": higher, "lower": lower}
+    served = say(key, **pair) if shown and key in say else None
+    return {"compared": utility.name, "baseline": STATUS_QUO, **pair, "served": served}
 
 
 def _amount(gap: float, metric: Metric) -> Message:
