@@ -76,7 +76,9 @@ _INTERVALS = {
     "rate": "Wilson",
     "mean": "Student's t on the logit scale",
     "rank": "Student's t on the logit scale with DeLong's standard error",
-    "function": "MOVER from the Wilson limits of the rates that it is a function of",
+    "function": "MOVER from the limits of the rates or means that it is a function of",
+    "number": "Student's t with Hall's correction for skewness",
+    "quantile": "exact, from order statistics",
     "custom": "bootstrap of the cells",
 }
 _SOURCE_ROW = (
@@ -228,12 +230,13 @@ def _metric_table(metrics: Iterable[Metric]) -> str:
 
 
 def _worse_off(metric: ParityMetric) -> str:
-    """Say in which group people are worse off, by whether being selected is good or bad for them."""
+    """Say in which group people are worse off, by whether being selected, or a higher number, is good for them."""
     sides = {"good": metric.worse_value("selected"), "bad": metric.worse_value("not_selected")}
     if len(set(sides.values())) == 1:
         side = sides["good"]
         return f"the {side} group" if side else "the metric does not say"
-    said = [f"the {side} group where being selected is {kind}" for kind, side in sides.items() if side]
+    what = "being selected" if metric.of_number is None else "a higher number"
+    said = [f"the {side} group where {what} is {kind}" for kind, side in sides.items() if side]
     return ", ".join(said)
 
 

@@ -70,6 +70,7 @@ class _ParitySettings(TypedDict, total=False):
     reference: Mapping[str, str] | str | None
     within: ColumnArgument | Sequence[str]
     bins: int
+    tolerance: float | None
     interval: Literal["auto", "percentile", "basic", "bca"]
     resamples: int
     confidence: float
@@ -175,6 +176,7 @@ def parity(
     reference: Mapping[str, str] | str | None = ...,
     within: ColumnArgument | Sequence[str] = ...,
     bins: int = ...,
+    tolerance: float | None = ...,
     interval: Literal["auto", "percentile", "basic", "bca"] = ...,
     resamples: int = ...,
     confidence: float = ...,

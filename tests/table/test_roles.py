@@ -83,7 +83,8 @@ def test_short_forms() -> None:
         ({"missing": "dorp"}, "`missing` in the roles of the table: must be 'error' or 'drop'; got 'dorp'."),
         (
             {"favourable": "yes", "predictions": "s"},
-            "`predictions.s.favourable` in the roles of the table: must be 'selected' or 'not_selected'; got 'yes'.",
+            "`predictions.s.favourable` in the roles of the table: must be 'selected', 'not_selected', "
+            "'higher' or 'lower'; got 'yes'.",
         ),
     ],
 )

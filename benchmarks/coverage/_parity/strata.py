@@ -12,8 +12,9 @@ from benchmarks.coverage._parity.core import UNEXPLAINED, Effort, Row, covered
 from benchmarks.coverage._parity.rates import KINDS
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.comparison import Analysed, analyse
+from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.gather import GroupCells, Totals
-from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, METRICS, custom_metric
 from evenhand.audits.parity.resampled import Custom
 from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec

@@ -21,7 +21,7 @@ Limits = Callable[[float], Interval]
 """The limits of each group alone, at a confidence; they must be nested."""
 
 _FARTHEST = 7.0  # normal quantiles: beyond, 1 - confidence has too few digits. The smallest p-value is 2.6e-12.
-_STEPS = 10
+_STEPS, _BISECTIONS = 10, 36
 _TAIL = 1e-10  # below, 1 - probability of the range has too few digits, and Bonferroni is as sharp
 
 
@@ -204,7 +204,9 @@ def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval
     return np.array(p_values)
 
 
-def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
+def smallest_alpha(
+    margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, jumps: bool = False
+) -> FloatArray:
     """Return the smallest alpha at which intervals exclude something; 1 if none do, at least 2.6e-12.
 
     Parameters
@@ -214,6 +216,8 @@ def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int,
         They must be nested. nan gives nan.
     shape
         The shape of the confidences.
+    jumps
+        Whether the margin jumps, as with order statistics: then only bisection finds where it changes its sign.
 
     Examples
     --------
@@ -223,7 +227,20 @@ def smallest_alpha(margin: Callable[[FloatArray], FloatArray], shape: tuple[int,
     """
     from scipy.special import ndtr
 
-    return np.asarray(2.0 * ndtr(-_farthest_z(margin, shape)))
+    find = _last_above if jumps else _farthest_z
+    return np.asarray(2.0 * ndtr(-find(margin, shape)))
+
+
+def _last_above(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
+    """Return the largest normal quantile at whose confidence the margin is above 0, by bisection; 0 if none is."""
+    from scipy.special import erf
+
+    low, high = np.zeros(shape), np.full(shape, _FARTHEST)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        is_above = margin(np.asarray(erf(middle / sqrt(2)))) > 0
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
+    return low
 
 
 def _farthest_z(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:

@@ -28,8 +28,8 @@ class DecidedRows:
     Parameters
     ----------
     key : identifies people, as text; None if their order does.
-    positive : whether the outcome is positive; False if there is none.
-    selected, score : by model; only models with scores have a score.
+    positive : whether the outcome is positive; False if there is none, or if it is a number.
+    selected, score : by model; only models with scores have a score, and those with numbers neither.
     groups : the group codes.
     weight : survey weights, 1 if there are none.
     """
@@ -70,8 +70,12 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
         arrays = fetch_arrays(table.complete_rows().select(**_row_expressions(table, name)))
     return DecidedRows(
         key=None if name is None else _distinct_keys(name, arrays["key"]),
-        positive=np.asarray(arrays["positive"], dtype=np.bool_),
-        selected={model: np.asarray(arrays[f"selected{i}"], dtype=np.bool_) for i, model in enumerate(table.models)},
+        positive=np.asarray(arrays.get("positive", np.zeros(table.rows)), dtype=np.bool_),
+        selected={
+            model: np.asarray(arrays[f"selected{i}"], dtype=np.bool_)
+            for i, model in enumerate(table.models)
+            if f"selected{i}" in arrays
+        },
         score={
             model: np.asarray(arrays[f"score{i}"], dtype=np.float64)
             for i, model in enumerate(table.models)
@@ -91,9 +95,12 @@ def _row_expressions(table: Table, key: str | None) -> dict[str, nw.Expr]:
     expressions: dict[str, nw.Expr] = {
         f"group{i}": table.group_codes(name) for i, name in enumerate(table.roles.group_columns)
     }
-    expressions["positive"] = table.outcome_state() == YES
+    if table.roles.outcome_kind != "number":
+        expressions["positive"] = table.outcome_state() == YES
     for i, model in enumerate(table.models):
         prediction = table.prediction(model)
+        if table.has_numbers(model):
+            continue
         expressions[f"selected{i}"] = _state(table, prediction) == YES
         if table.has_scores(model):
             expressions[f"score{i}"] = nw.col(prediction.column).cast(nw.Float64)

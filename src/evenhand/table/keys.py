@@ -17,7 +17,7 @@ import numpy as np
 from narwhals.dtypes import DType
 
 from evenhand.messages import showable
-from evenhand.table.roles import MISSING, Prediction, Scalar
+from evenhand.table.roles import LARGEST_SCORE, MISSING, Prediction, PredictionKind, Scalar
 
 NO, YES, ABSENT, INVALID = 0, 1, 2, 3
 NO_RANGE = -1  # the code of a missing value in a column with cut points
@@ -348,7 +348,14 @@ def score_bin(prediction: Prediction, bins: int) -> nw.Expr:
     return _code((share * float(bins)).floor().clip(0.0, float(bins - 1)))
 
 
-def prediction_kind(prediction: Prediction, kind: Kind) -> Literal["score", "decision"]:
+def number_state(column: str, kind: Kind, *, portable: bool) -> nw.Expr:
+    """Return NO for a number, ABSENT, or INVALID if it is not finite or of an unusual size."""
+    value = nw.col(column).cast(nw.Float64)
+    state: Any = nw.when(is_absent(column, kind, portable=portable)).then(nw.lit(ABSENT))
+    return _code(state.when(value.abs() > LARGEST_SCORE).then(nw.lit(INVALID)).otherwise(nw.lit(NO)))
+
+
+def prediction_kind(prediction: Prediction, kind: Kind) -> PredictionKind:
     """Return what a prediction column holds, as declared or else by its type.
 
     Integers with the default threshold and range are taken for 0/1 decisions.
@@ -363,9 +370,12 @@ def prediction_kind(prediction: Prediction, kind: Kind) -> Literal["score", "dec
 
 
 def prediction_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Expr:
-    """Return the state of a prediction column, a score or a decision."""
-    if prediction_kind(prediction, kind) == "decision":
-        return binary_state(prediction.column, kind, prediction.selected, portable=portable)
+    """Return the state of a prediction column: a score, a decision or a number."""
+    match prediction_kind(prediction, kind):
+        case "decision":
+            return binary_state(prediction.column, kind, prediction.selected, portable=portable)
+        case "number":
+            return number_state(prediction.column, kind, portable=portable)
     return score_state(prediction, kind, portable=portable)
 
 

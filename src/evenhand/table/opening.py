@@ -44,17 +44,22 @@ class RoleKeys:
     def states(self) -> list[Key]:
         """Return the keys of the outcome and of each model's decision."""
         states = []
-        if self.roles.outcome is not None:
-            states.append(("outcome", self.roles.outcome, self.outcome_state()))
+        if (outcome := self.roles.outcome) is not None:
+            discrete = None if self.roles.outcome_kind == "number" else keys.discrete(outcome, self.kinds[outcome])
+            states.append(Key("outcome", self.outcome_state(), column=discrete))
         for name, prediction in self.roles.predictions.items():
-            states.append((state_key(name), prediction.column, self.prediction_state(prediction)))
-        return [Key(name, state, column=keys.discrete(column, self.kinds[column])) for name, column, state in states]
+            column = None if prediction.kind == "number" else prediction.column
+            discrete = column and keys.discrete(column, self.kinds[column])
+            states.append(Key(state_key(name), self.prediction_state(prediction), column=discrete))
+        return states
 
     def outcome_state(self) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each outcome; NO if there is no outcome."""
         outcome = self.roles.outcome
         if outcome is None:
             return nw.lit(keys.NO)
+        if self.roles.outcome_kind == "number":
+            return keys.number_state(outcome, self.kinds[outcome], portable=self.portable)
         return keys.binary_state(outcome, self.kinds[outcome], self.roles.positive, portable=self.portable)
 
     def prediction_state(self, prediction: Prediction) -> nw.Expr:

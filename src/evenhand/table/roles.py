@@ -22,6 +22,8 @@ LARGEST_SCORE = 1e15
 _LONGEST_WORD = 40
 
 Scalar: TypeAlias = str | bool | int | float
+PredictionKind: TypeAlias = Literal["score", "decision", "number"]
+Favourable: TypeAlias = Literal["selected", "not_selected", "higher", "lower"]
 
 
 def _tuple_of_columns(value: object) -> object:
@@ -73,26 +75,28 @@ class Percentile(Settings):
 
 
 class Prediction(Settings):
-    """One model's scores or decisions.
+    """One model's scores, decisions or numbers.
 
     Parameters
     ----------
     column : the column that holds them.
-    kind : 'score' or 'decision'; by default text, booleans and whole numbers are decisions, other numbers scores.
+    kind : 'score', 'decision' or 'number' (a salary, a price, a grade); by default text, booleans and whole numbers are
+        decisions, other numbers scores.
     threshold : a person is selected if the score is above it.
     percentile : the threshold as a percentile of the scores, of all people or some: `of`, `among`, `value`.
     selected : the value of a decision column that means "selected" (default: 1, true, yes).
-    favourable : the decision that is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag).
+    favourable : the decision that is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag);
+        of a number, 'higher' (a salary) or 'lower' (a price).
     range : the lowest and highest possible score.
     selected_word : what the model does to a person it selects, as a verb for its sentences: "flags", "refuses".
     """
 
     column: str
-    kind: Literal["score", "decision"] | None = None
+    kind: PredictionKind | None = None
     threshold: float = 0.5
     percentile: Percentile | None = None
     selected: Scalar | None = None
-    favourable: Literal["selected", "not_selected"] | None = None
+    favourable: Favourable | None = None
     range: tuple[float, float] = (0.0, 1.0)
     selected_word: Word = "selects"
 
@@ -110,7 +114,7 @@ class Prediction(Settings):
                 low=low,
                 high=high,
             )
-        if self.kind != "decision" and not low <= self.threshold <= high:
+        if self.kind not in ("decision", "number") and not low <= self.threshold <= high:
             raise SettingError(
                 "`threshold` {threshold:g} lies outside the score range {low:g} to {high:g}; if scores have "
                 "another one, give their `range` too",
@@ -118,7 +122,21 @@ class Prediction(Settings):
                 low=low,
                 high=high,
             )
+        self._check_number()
         return self
+
+    def _check_number(self) -> None:
+        """Refuse what only numbers, or only scores and decisions, can have."""
+        of_numbers = self.favourable in ("higher", "lower")
+        if self.favourable is not None and of_numbers != (self.kind == "number"):
+            raise SettingError(
+                "`favourable` {favourable!r} is for {kind}; say {choice}",
+                favourable=self.favourable,
+                kind="numbers (`kind='number'`)" if of_numbers else "scores and decisions",
+                choice="'selected' or 'not_selected'" if of_numbers else "'higher' or 'lower'",
+            )
+        if self.kind == "number" and (self.percentile is not None or self.selected is not None):
+            raise SettingError("a number selects nobody: leave out `percentile` and `selected`")
 
 
 class Roles(Settings):
@@ -126,6 +144,7 @@ class Roles(Settings):
 
     id: str | None = None
     outcome: str | None = None
+    outcome_kind: Literal["binary", "number"] | None = None
     positive: Scalar | None = None
     groups: tuple[Columns, ...] = ()
     cuts: dict[str, tuple[float, ...]] = Field({})
@@ -193,6 +212,24 @@ class Roles(Settings):
         return value
 
     @model_validator(mode="after")
+    def _outcome_fits(self) -> Roles:
+        kinds = {prediction.kind == "number" for prediction in self.predictions.values()}
+        if self.outcome_kind is not None and self.outcome is None:
+            raise SettingError("`outcome_kind` is given, but no `outcome` column is named")
+        if self.outcome_kind == "number" and self.positive is not None:
+            raise SettingError("an outcome that is a number has no `positive` value; leave out one of the two")
+        if self.outcome is not None and len(kinds) == 2:
+            raise SettingError(
+                "numbers and scores or decisions are predictions of different outcomes; audit them in two tables"
+            )
+        if self.outcome is not None and kinds and kinds != {self.outcome_kind == "number"}:
+            raise SettingError(
+                "predictions and outcome must both be numbers, or neither; give the predictions `kind='number'`, or "
+                "`outcome_kind='binary'`"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _count_fits(self) -> Roles:
         if self.count is None:
             return self
@@ -230,11 +267,23 @@ _OF_EACH_PREDICTION = ("threshold", "percentile", "favourable", "selected_word")
 
 
 def make_roles(**arguments: object) -> Roles:
-    """Build roles from the arguments of `Table`; some of them are defaults of every prediction."""
+    """Build roles from the arguments of `Table`; some of them are defaults of every prediction.
+
+    Without predictions, an outcome that is a number is itself compared between groups. With one, predictions are
+    numbers; an outcome of numbers is a number, unless its `positive` value is named.
+    """
     defaults = _without_none({name: arguments.pop(name, None) for name in _OF_EACH_PREDICTION})
-    arguments["predictions"] = {
-        name: _prediction(value, defaults) for name, value in _named(arguments.get("predictions")).items()
-    }
+    named = _named(arguments.get("predictions"))
+    if arguments.get("outcome_kind") == "number":
+        defaults["kind"] = "number"
+        if not named and arguments.get("outcome") is not None:
+            named = {str(arguments["outcome"]): arguments["outcome"]}
+            arguments |= {"outcome": None, "outcome_kind": None}
+    predictions = {name: _prediction(value, defaults) for name, value in named.items()}
+    has_outcome = arguments.get("outcome") is not None and arguments.get("positive") is None
+    if has_outcome and any(_kind_of(prediction) == "number" for prediction in predictions.values()):
+        arguments["outcome_kind"] = arguments.get("outcome_kind") or "number"
+    arguments["predictions"] = predictions
     return Roles.parse(_without_none(arguments), "the roles of the table")
 
 
@@ -257,6 +306,10 @@ def _named(predictions: object) -> dict[str, object]:
             predictions=brief(predictions),
         )
     return {column: column for column in predictions}
+
+
+def _kind_of(prediction: object) -> object:
+    return prediction.get("kind") if isinstance(prediction, Mapping) else getattr(prediction, "kind", None)
 
 
 def _prediction(value: object, defaults: dict[str, object]) -> object:

@@ -69,6 +69,33 @@ class ScoreRows:
 
 
 @dataclass(frozen=True)
+class NumberRows:
+    """One model's numbers, such as predicted salaries, one entry per row, sorted.
+
+    Parameters
+    ----------
+    value : the numbers.
+    outcome : the true ones, or None if the table has no outcome.
+    weight : survey weights, or None.
+    groups : the group codes of the rows.
+    """
+
+    value: FloatArray
+    outcome: FloatArray | None
+    weight: FloatArray | None
+    groups: Cells
+
+    def where(self, keep: BoolArray | IntArray) -> NumberRows:
+        """Return the entries at the positions, or where the boolean mask is True."""
+        return NumberRows(
+            self.value[keep],
+            None if self.outcome is None else self.outcome[keep],
+            None if self.weight is None else self.weight[keep],
+            self.groups.where(keep),
+        )
+
+
+@dataclass(frozen=True)
 class PersonRows:
     """Columns, scores and groups of every person, one entry per row in canonical order.
 
@@ -185,6 +212,21 @@ def read_scores(table: Table, model: str, strata: Cells | None = None, within: S
         binned=False,
         selected=arrays["selected"].astype(np.bool_).take(order) if weighted else None,
     )
+
+
+def read_numbers(table: Table, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> NumberRows:
+    """Return one model's numbers by row, with the outcome."""
+    columns = {"value": table.prediction(model).column} | (
+        {"outcome": table.roles.outcome} if table.roles.outcome is not None else {}
+    )
+    wanted = {name: nw.col(column).cast(nw.Float64) for name, column in columns.items()}
+    fetched = _fetch_rows(table, wanted, strata, within)
+    numbers = fetched.numbers({name: name for name in columns})
+    table.record_rows({columns[name]: values for name, values in numbers.items()}, fetched.groups, fetched.weight)
+    rows = NumberRows(numbers["value"] + 0.0, numbers.get("outcome"), fetched.weight, fetched.groups)
+    # Engines return rows in any order; sums over sorted rows are bit-identical.
+    keys = [values for values in (fetched.weight, rows.outcome, rows.value) if values is not None]
+    return rows.where(_lexsorted(keys))
 
 
 def binned_scores(cells: Cells) -> ScoreRows:

@@ -29,8 +29,18 @@ from evenhand.table.keys import NUMBERS, Key, Kind
 from evenhand.table.ledger import Column, Ledger, checksum
 from evenhand.table.opening import OpenedTable, open_table
 from evenhand.table.repeats import repeat_notes
-from evenhand.table.roles import Prediction, Roles, Scalar, grouping_name, make_roles
-from evenhand.table.rows import CodedRows, PersonRows, ScoreRows, binned_scores, read_coded, read_people, read_scores
+from evenhand.table.roles import Favourable, Prediction, Roles, Scalar, grouping_name, make_roles
+from evenhand.table.rows import (
+    CodedRows,
+    NumberRows,
+    PersonRows,
+    ScoreRows,
+    binned_scores,
+    read_coded,
+    read_numbers,
+    read_people,
+    read_scores,
+)
 from evenhand.table.sources import FileOptions, MisreadTypeError, Source
 from evenhand.table.validation import column_fault, state_key
 
@@ -48,6 +58,7 @@ _USER_NAMES = (
     "dropped",
     "from_arrays",
     "groupings",
+    "has_numbers",
     "has_scores",
     "models",
     "prediction",
@@ -95,6 +106,9 @@ class Table:
         Column that identifies a person; it must not repeat. An array or a Series may replace any column name.
     outcome, positive
         Column of what really happened, and the value that counts as positive (default: 1, true, yes).
+    outcome_kind
+        'number' if the outcome is a number, such as a salary. Without `predictions` it is itself compared between
+        groups; else these are numbers, too, and their errors are compared.
     groups
         Columns that define groups; a list inside the list is an intersection: ``["race", "sex", ["race", "sex"]]``.
     cuts
@@ -111,8 +125,8 @@ class Table:
     threshold, percentile, favourable, selected_word
         Defaults for all predictions: selected if the score is above the threshold, or above a percentile of the
             scores, as ``{"of": 62, "among": "charge", "value": "felony"}``; whether being selected is good for the
-            person ('selected') or bad ('not_selected'); the verb of the findings, "selects" or your own: "flags",
-            "refuses".
+            person ('selected') or bad ('not_selected'), of a number which side is good ('higher' or 'lower'); the verb
+            of the findings, "selects" or your own: "flags", "refuses".
     people
         What a row is, in the findings: "households", "applicants".
     weight
@@ -142,6 +156,7 @@ class Table:
         *,
         id: ColumnArgument | None = None,  # noqa: A002
         outcome: ColumnArgument | None = None,
+        outcome_kind: Literal["binary", "number"] | None = None,
         positive: Scalar | None = None,
         groups: GroupsArgument = (),
         cuts: Mapping[str, Sequence[float]] | None = None,
@@ -152,7 +167,7 @@ class Table:
         count: ColumnArgument | None = None,
         threshold: float | None = None,
         percentile: Mapping[str, Any] | None = None,
-        favourable: Literal["selected", "not_selected"] | None = None,
+        favourable: Favourable | None = None,
         selected_word: str | None = None,
         people: str | None = None,
         missing: Literal["error", "drop"] = "error",
@@ -172,6 +187,7 @@ class Table:
         }
         named_data, columns = name_arrays(data, columns)
         roles = make_roles(
+            outcome_kind=outcome_kind,
             positive=positive,
             cuts=cuts,
             labels=labels,
@@ -332,6 +348,10 @@ class Table:
         prediction = self.prediction(model)
         return keys.prediction_kind(prediction, self.kinds[prediction.column]) == "score"
 
+    def has_numbers(self, model: str) -> bool:
+        """Return whether a model's column holds numbers, such as salaries, rather than scores or decisions."""
+        return self.prediction(model).kind == "number"
+
     def counts(self, model: str, within: Sequence[str] = ()) -> Cells:
         """Return counts by groups, strata, outcome and decision of one model."""
         extra = [column for column in within if column not in self.roles.group_columns]
@@ -359,6 +379,15 @@ class Table:
             return binned_scores(self._reduce(name, within, model, self._weights(), bin_key))
         more = [column for column in within if column not in self.roles.group_columns]
         return self._with_type_retry(lambda table: read_scores(table, model, strata, more), within)
+
+    def number_rows(self, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> NumberRows:
+        """Return one model's numbers, and the outcome if there is one, by row.
+
+        With columns `within`, the groups of the rows include these, coded as in the cells `strata`.
+        """
+        require_few_rows(self.source.frame, self.rows)
+        more = [column for column in within if column not in self.roles.group_columns]
+        return self._with_type_retry(lambda table: read_numbers(table, model, strata, more), within)
 
     def person_rows(self, columns: Sequence[str]) -> PersonRows:
         """Return numeric columns and all scores by row; missing values are nan."""
@@ -424,7 +453,8 @@ class Table:
         """Return the roles and file options with every default filled in, for JSON."""
         roles = self.roles.model_dump(mode="json")
         for model, prediction in roles["predictions"].items():
-            prediction["kind"] = "score" if self.has_scores(model) else "decision"
+            column = prediction["column"]
+            prediction["kind"] = keys.prediction_kind(self.prediction(model), self.kinds[column])
         options = self._opened.options.model_dump(mode="json", exclude={"types_from_all_rows", "memory_limit"})
         missing = options["missing_values"]
         return {**roles, **(options if self.source.paths else {"missing_values": missing} if any(missing) else {})}
@@ -517,7 +547,17 @@ class Table:
 
     def outcome_state(self) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each row's outcome; NO if there is no outcome."""
+        self.require_two_outcomes()
         return self._opened.keys.outcome_state()
+
+    def require_two_outcomes(self) -> None:
+        """Raise if the outcome is a number."""
+        if self.roles.outcome_kind == "number":
+            raise ConfigError(
+                "this needs an outcome of two values, but {outcome!r} is a number (`outcome_kind='number'`); name "
+                "another column, or run the parity audit, which compares numbers.",
+                outcome=self.roles.outcome,
+            )
 
     def states(self) -> dict[str, nw.Expr]:
         """Return the state of each row's outcome and decisions, by the key of their cells."""
@@ -530,6 +570,12 @@ class Table:
 
     def prediction_state(self, model: str) -> nw.Expr:
         """Return NO, YES, ABSENT or INVALID for each row's decision by a model."""
+        if self.has_numbers(model):
+            raise ConfigError(
+                "this needs scores or decisions, but model {model!r} holds numbers (`kind='number'`): leave it out, or "
+                "run the parity audit, which compares numbers.",
+                model=model,
+            )
         return self._opened.keys.prediction_state(self.prediction(model))
 
     def _weights(self) -> list[ColumnSum]:

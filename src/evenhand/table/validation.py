@@ -27,7 +27,7 @@ from evenhand.table.labels import (
     numbers_as_text,
 )
 from evenhand.table.messages import say
-from evenhand.table.roles import MISSING, Prediction, Roles, Scalar, grouping_name
+from evenhand.table.roles import LARGEST_SCORE, MISSING, Prediction, Roles, Scalar, grouping_name
 from evenhand.table.sources import Source, engine_errors, fetch
 
 WIDEST_WEIGHTS = 1e8
@@ -80,11 +80,17 @@ class Validation:
         for role, amounts in (("weight", self.roles.weight), ("count", self.roles.count)):
             if amounts is not None:
                 yield from self._no_numbers(problem("{role} column {column!r}", role=role, column=amounts), amounts)
+        yield from self._outcome_type()
+
+    def _outcome_type(self) -> Iterator[Misfit]:
         if self.roles.positive is not None and self.roles.outcome is None:
             yield (
                 None,
                 problem("`positive` is {positive!r} but no `outcome` column is named.", positive=self.roles.positive),
             )
+        elif self.roles.outcome is not None and self.roles.outcome_kind == "number":
+            start = problem("outcome column {column!r}", column=self.roles.outcome)
+            yield from self._no_numbers(start, self.roles.outcome, advice=_CONVERT)
         elif self.roles.outcome is not None:
             yield from self._unfit_value("outcome", self.roles.outcome, "positive", self.roles.positive)
 
@@ -95,7 +101,8 @@ class Validation:
         if prediction_kind(prediction, kind) == "decision":
             yield from self._unfit_value("decision", prediction.column, "selected", prediction.selected)
         else:
-            start = problem("score column {column!r} (model {name!r})", column=prediction.column, name=name)
+            role = prediction.kind or "score"
+            start = problem("{role} column {column!r} (model {name!r})", role=role, column=prediction.column, name=name)
             yield from self._no_numbers(start, prediction.column, advice=_CONVERT)
 
     def _unfit_value(self, role: str, column: str, option: str, value: Scalar | None) -> Iterator[Misfit]:
@@ -147,12 +154,17 @@ class Validation:
         if cells.rows == 0:
             yield problem("the data has no rows.")
             return
-        if self.roles.outcome is not None:
+        if self.roles.outcome is not None and self.roles.outcome_kind == "number":
+            yield from self._bad_numbers(cells, "outcome", "outcome", self.roles.outcome)
+        elif self.roles.outcome is not None:
             named = ("positive", self.roles.positive)
             yield from self._two_valued(cells, "outcome", "outcome", self.roles.outcome, named=named)
         for name, prediction in self.roles.predictions.items():
             key = state_key(name)
-            if prediction_kind(prediction, self.kinds[prediction.column]) == "decision":
+            kind = prediction_kind(prediction, self.kinds[prediction.column])
+            if kind == "number":
+                yield from self._bad_numbers(cells, key, kind, prediction.column)
+            elif kind == "decision":
                 named = ("selected", prediction.selected)
                 yield from self._two_valued(cells, key, "decision", prediction.column, named=named)
             else:
@@ -301,7 +313,13 @@ class Validation:
                 advice=advice,
             )
         elif role == "decision" and self.kinds[column] in NUMBERS:
-            advice = problem("{advice}, or for a score give `kind='score'` and its range", advice=advice)
+            advice = problem(
+                "{advice}, for a score give `kind='score'` and its range, or for a number such as a salary "
+                "`kind='number'`",
+                advice=advice,
+            )
+        elif role == "outcome" and self.kinds[column] in NUMBERS:
+            advice = problem("{advice}, or for a number such as a salary say `outcome_kind='number'`", advice=advice)
         are = "is" if invalid == 1 else "are"
         yield (
             problem(
@@ -313,6 +331,19 @@ class Validation:
                 advice=advice,
             )
         )
+
+    def _bad_numbers(self, cells: Cells, key: str, role: str, column: str) -> Iterator[Message]:
+        invalid = _rows(cells, key, keys.INVALID)
+        if invalid:
+            values = self._distinct(column, nw.col(column).cast(nw.Float64).abs() > LARGEST_SCORE)
+            yield problem(
+                "{role} column {column!r} has infinite or unusually large numbers in {rows} (such as {examples}); "
+                "correct them, or rescale the column.",
+                role=role,
+                column=column,
+                rows=count(invalid, "row"),
+                examples=shown(values, _SHOWN),
+            )
 
     def _bad_scores(self, cells: Cells, key: str, prediction: Prediction) -> Iterator[Message]:
         invalid = _rows(cells, key, keys.INVALID)
@@ -345,7 +376,10 @@ class Validation:
                 low=low,
                 high=high,
             )
-        return problem("rescale it, or give its `range=(lowest, highest)` and `threshold`.")
+        return problem(
+            "rescale it, give its `range=(lowest, highest)` and `threshold`, or for a number such as a salary say "
+            "`kind='number'`."
+        )
 
     def _absent_states(self, cells: Cells, role: str, key: str, column: str) -> Iterator[Message]:
         absent = _rows(cells, key, keys.ABSENT)
@@ -458,7 +492,7 @@ class Validation:
 
     def notes(self, cells: Cells) -> Iterator[Message]:
         """Yield remarks on an outcome that never varies, and on group labels that may be misread."""
-        outcome = self.roles.outcome
+        outcome = None if self.roles.outcome_kind == "number" else self.roles.outcome
         for state, key in ((keys.NO, "always_negative"), (keys.YES, "always_positive")):
             same = sum(_rows(cells, "outcome", code) for code in (state, keys.ABSENT)) if outcome is not None else 0
             if same == cells.rows:

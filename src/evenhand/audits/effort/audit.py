@@ -219,6 +219,11 @@ def _draft(
 
 def _require_scores(table: Table) -> None:
     for model in table.models:
+        if table.has_numbers(model):
+            raise ConfigError(
+                "the effort audit compares scores between 0 and 1; model {model!r} holds numbers: leave it out.",
+                model=model,
+            )
         if not table.has_scores(model):
             raise ConfigError(
                 "the effort audit compares scores; model {model!r} has decisions only: leave it out.", model=model

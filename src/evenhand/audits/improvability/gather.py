@@ -189,6 +189,8 @@ def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
 
 def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
     column = spec.outcome or table.roles.outcome
+    if spec.outcome is None:
+        table.require_two_outcomes()
     if column is None:
         raise ConfigError("improvability needs to know what really happened; name the `outcome` column.")
     return column

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from evenhand.audits.parity.definition import WEIGHT, ParityMetric
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
+from evenhand.audits.parity.numbers import NumberPeople
 from evenhand.audits.parity.resampled import DrawCache, Method, Metrics, Resampled, Support, resample_groups
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.measures import Ratio
@@ -34,6 +35,7 @@ class Analysis:
     favourable : the side of the decision that is good for the person.
     ranks : the scores by group code, for AUC and means.
     support : for each metric the strata used, when values are standardised over strata.
+    numbers : the numbers by group code, of a model that predicts numbers.
     draws : the cached draws of all analyses of one audit.
     """
 
@@ -48,11 +50,12 @@ class Analysis:
     favourable: str | None
     ranks: tuple[ScoreRows, IntArray] | None = None
     support: Support | None = None
+    numbers: NumberPeople | None = None
     draws: DrawCache = field(default_factory=DrawCache)
 
     def by_bootstrap(self, metric: ParityMetric) -> bool:
         """Tell whether all of a metric's intervals come from the bootstrap."""
-        if metric.method == "rank":
+        if metric.method == "rank" or metric.of_number is not None:
             return False
         return metric.method == "custom" or self.support is not None or self.spec.interval != "auto"
 

@@ -12,11 +12,13 @@ import numpy as np
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.calibration import calibration_records
 from evenhand.audits.parity.comparison import analyse
+from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.findings import make_claims
 from evenhand.audits.parity.four_fifths import on_the_favourable_side
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.messages import SMALL, say
-from evenhand.audits.parity.metrics import BOOTSTRAPPED, BUILT_IN, DEFAULTS, ParityMetric, custom_metric
+from evenhand.audits.parity.metrics import BOOTSTRAPPED, BUILT_IN, DEFAULTS, custom_metric
+from evenhand.audits.parity.numbers import NumberPeople
 from evenhand.audits.parity.resampled import DrawCache, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
@@ -34,8 +36,9 @@ from evenhand.stats.auc import binned_auc_error
 from evenhand.stats.intervals import normal_quantile
 from evenhand.stats.types import BoolArray, IntArray
 from evenhand.table.cells import Cells
+from evenhand.table.messages import say as of_table
 from evenhand.table.roles import MISSING, TIMES
-from evenhand.table.rows import ScoreRows
+from evenhand.table.rows import NumberRows, ScoreRows
 from evenhand.table.table import FINE_BINS, Table
 
 
@@ -115,7 +118,8 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
     prediction, scored = table.prediction(model), table.has_scores(model)
     cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
     ranks, rank_notes = _ranks(table, model, metrics, spec, cells)
-    yield _Part(notes=(*notes, *rank_notes))
+    numbers = table.number_rows(model, cells, spec.within) if table.has_numbers(model) else None
+    yield _Part(notes=(*notes, *rank_notes, *_number_notes(table, model, numbers)))
     for grouping, columns in table.groupings.items():
         step(f"Comparing {grouping} under {model}")
         whole = GroupCells.build(cells, model, columns, spec.within)
@@ -130,6 +134,7 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
             score_range=prediction.range,
             favourable=prediction.favourable,
             ranks=(ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None,
+            numbers=_people_of(numbers, columns, len(whole.labels), spec),
             draws=cache,
         )
         analysed = [analyse(pooled), *map(analyse, _within_strata(pooled, whole))]
@@ -149,8 +154,10 @@ def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
 
     on_cells = _metrics_of_cells(pooled)
     for position, stratum in enumerate(whole.strata):
-        ranks = _ranks_in(pooled, stratum)
-        yield replace(pooled, stratum=stratum, cells=whole.stratum(position), metrics=on_cells, ranks=ranks)
+        cells, ranks, numbers = whole.stratum(position), _ranks_in(pooled, stratum), _numbers_in(pooled, stratum)
+        yield replace(pooled, stratum=stratum, cells=cells, metrics=on_cells, ranks=ranks, numbers=numbers)
+    if pooled.numbers is not None:
+        return
     support = _support(pooled, whole)
     used = [pair for pair in on_cells if support[pair[0].name].any()]
     yield replace(pooled, stratum=STANDARDISED, cells=whole, metrics=used, ranks=None, support=support)
@@ -164,6 +171,21 @@ def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | No
     strata, labels = rows.groups.joint(pooled.spec.within)
     inside = strata == labels.index(stratum)
     return rows.where(inside), codes[inside]
+
+
+def _people_of(rows: NumberRows | None, columns: Sequence[str], groups: int, spec: ParitySpec) -> NumberPeople | None:
+    """Return the numbers of people by group of a grouping."""
+    return None if rows is None else NumberPeople(rows, rows.groups.joint(columns)[0], groups, spec.tolerance)
+
+
+def _numbers_in(pooled: Analysis, stratum: str) -> NumberPeople | None:
+    """Return the numbers of the people in a stratum."""
+    people = pooled.numbers
+    if people is None:
+        return None
+    strata, labels = people.rows.groups.joint(pooled.spec.within)
+    inside = strata == labels.index(stratum)
+    return NumberPeople(people.rows.where(inside), people.codes[inside], people.groups, people.tolerance)
 
 
 def _metrics_of_cells(pooled: Analysis) -> Metrics:
@@ -180,6 +202,9 @@ def _support(pooled: Analysis, whole: GroupCells) -> Support:
 def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
     """Yield notes on strata left out of the standardisation, with the share of people used."""
     if not pooled.spec.within:
+        return
+    if pooled.numbers is not None:
+        yield say("numbers_not_standardised", model=pooled.model, factor=TIMES.join(pooled.spec.within))
         return
     support = _support(pooled, whole)
     people, least = whole.n.sum(axis=(1, 2, 3)), pooled.spec.min_count
@@ -240,8 +265,14 @@ def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
         "outcome": problem("name an `outcome` column"),
         "scores": problem("give the model's scores instead of its decisions"),
         "scores between 0 and 1": problem("give scores that are probabilities"),
+        "scores or decisions": problem("give scores or decisions"),
+        "numbers": problem("say `kind='number'` of a prediction, such as a salary"),
+        "a tolerance": problem("give a `tolerance`"),
     }
     return tuple(advice[need] for need in needs if need in advice)
+
+
+_FUNCTIONS = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
 
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[Message]]:
@@ -249,36 +280,46 @@ def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, l
 
     Some model must have what a requested metric needs.
     """
-    known_metrics, chosen = spec.known_metrics(), _chosen_metrics(spec)
-    lacking = {name: _lacking(table, model, known_metrics[name]) for name in chosen}
+    are_numbers = table.has_numbers(model)
+    known_metrics, chosen = spec.known_metrics(), _chosen_metrics(spec, are_numbers=are_numbers)
+    lacking = {name: _lacking(table, model, known_metrics[name], spec) for name in chosen}
     unmet = {name: needs for name, needs in lacking.items() if needs}
-    for name in unmet if spec.metrics else ():
-        _require_some_model(table, known_metrics[name], model)
-    functions = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
-    metrics = [(known_metrics[name], functions.get(name)) for name in chosen if not lacking[name]]
-    notes = [say("not_computed", model=model, lacking=_not_computed(unmet))] if unmet else []
-    return [*metrics, *((custom_metric(name), function) for name, function in spec.custom.items())], notes
+    _require_some_model(table, [known_metrics[name] for name in unmet if spec.metrics], model, spec)
+    metrics = [(known_metrics[name], _FUNCTIONS.get(name)) for name in chosen if not lacking[name]]
+    if are_numbers:
+        unmet |= {name: ["scores or decisions"] for name in spec.custom}
+    else:
+        metrics += _own_metrics(spec)
+    return metrics, [say("not_computed", model=model, lacking=_not_computed(unmet))] if unmet else []
 
 
-def _require_some_model(table: Table, metric: ParityMetric, model: str) -> None:
-    """Refuse a requested metric that no model can have; `model` is one of those that cannot."""
-    if any(not _lacking(table, other, metric) for other in table.models):
-        return
-    needs = tuple(_lacking(table, model, metric))
-    raise ConfigError(
-        "the metric {metric!r} needs {needs:noun and}, which model {model!r} does not have; {advice:and}, or "
-        "leave the metric out.",
-        metric=metric.name,
-        needs=needs,
-        model=model,
-        advice=_what_to_give(needs),
-    )
+def _own_metrics(spec: ParitySpec) -> Metrics:
+    return [(custom_metric(name), function) for name, function in spec.custom.items()]
 
 
-def _chosen_metrics(spec: ParitySpec) -> list[str]:
-    """Return the built-in metrics to compute: the requested ones, else the default and limited ones."""
+def _require_some_model(table: Table, metrics: Sequence[ParityMetric], model: str, spec: ParitySpec) -> None:
+    """Refuse requested metrics that no model can have; `model` is one of those that cannot."""
+    for metric in metrics:
+        if any(not _lacking(table, other, metric, spec) for other in table.models):
+            continue
+        needs = tuple(_lacking(table, model, metric, spec))
+        raise ConfigError(
+            "the metric {metric!r} needs {needs:noun and}, which model {model!r} does not have; {advice:and}, or "
+            "leave the metric out.",
+            metric=metric.name,
+            needs=needs,
+            model=model,
+            advice=_what_to_give(needs),
+        )
+
+
+def _chosen_metrics(spec: ParitySpec, *, are_numbers: bool) -> list[str]:
+    """Return the built-in metrics to compute: the requested ones, else the default and limited ones of this kind."""
     limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
-    return [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
+    chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
+    if spec.metrics is not None:
+        return chosen
+    return [name for name in chosen if (BUILT_IN[name].of_number is not None) == are_numbers]
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:
@@ -297,11 +338,15 @@ def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:
 _OF_SCORES = ("scores", "scores between 0 and 1")
 
 
-def _lacking(table: Table, model: str, metric: ParityMetric) -> list[str]:
-    """Return the needs of a metric that the data do not meet."""
+def _lacking(table: Table, model: str, metric: ParityMetric, spec: ParitySpec) -> list[str]:
+    """Return the needs of a metric that the data or the settings do not meet."""
+    are_numbers = table.has_numbers(model)
+    if are_numbers and metric.of_number is None:
+        return ["scores or decisions"]
     low, high = table.prediction(model).range
-    has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model)}
+    has = {"outcome": table.roles.outcome is not None, "scores": table.has_scores(model), "numbers": are_numbers}
     has["scores between 0 and 1"] = has["scores"] and low >= 0 and high <= 1
+    has["a tolerance"] = spec.tolerance is not None
     return [need for need in metric.needs if not has[need]]
 
 
@@ -311,7 +356,8 @@ def _ranks(
     """Return the scores of people if AUC or means need them, and notes on those of AUC."""
     methods = {metric.method for metric, _ in metrics}
     needed = {"rank", "mean"} | ({"rate"} if table.roles.weight is not None else set())
-    if not methods & needed or not (table.has_scores(model) or table.roles.weight is not None):
+    is_read = table.has_scores(model) or (table.roles.weight is not None and not table.has_numbers(model))
+    if not methods & needed or not is_read:
         return None, []
     step(f"Ranking the scores of {model}")
     rows = table.score_rows(model, cells, spec.within)
@@ -329,6 +375,12 @@ def _ranks(
     if spec.within:
         notes.append(say("auc_not_within"))
     return rows, [*notes, *_other_way_round(model, rows, spec.confidence)]
+
+
+def _number_notes(table: Table, model: str, rows: NumberRows | None) -> Iterator[Message]:
+    """Warn if the outcome is the prediction."""
+    if rows is not None and rows.outcome is not None and bool((rows.value == rows.outcome).all()):
+        yield of_table("is_outcome", model=model, column=table.prediction(model).column, outcome=table.roles.outcome)
 
 
 def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[Message]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from evenhand.audits.parity import gaps as between
 from evenhand.audits.parity.analysis import Analysis
+from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values, with_people
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
 from evenhand.audits.parity.messages import say
-from evenhand.audits.parity.metrics import GAP_NAMES, ParityMetric
+from evenhand.audits.parity.metrics import GAP_NAMES
 from evenhand.audits.parity.pairs import GroupPairs, Pairs, make_pairs
 from evenhand.audits.parity.resampled import KINDS, Custom, Resampled, Sums, metric_values
 from evenhand.audits.parity.result import ParityGap
@@ -248,8 +249,10 @@ class Comparison:
 
 
 def _why_no_interval(metric: ParityMetric) -> Message:
-    if metric.method == "mean":
+    if metric.method in ("mean", "number") or metric.of_number == "squared_error":
         return say("all_alike")
+    if metric.method == "quantile":
+        return say("too_few_for_quantile")
     if metric.method == "rank":
         return say("told_apart")
     return say("still_resamples")
@@ -285,11 +288,14 @@ def _gap_status(gap: GapNumbers, metric: ParityMetric) -> Message:
     low, high = gap.limits
     if np.isnan(gap.value):
         return shared("undefined", why=say("zero_below"))
+    if metric.method == "quantile" and gap.against == "overall":
+        return shared("no_interval", why=say("quantile_of_everybody"))
     if np.isnan(low) and np.isnan(high):
-        by_formula = metric.method in ("mean", "rank")
+        by_formula = metric.method in ("mean", "rank", "number", "quantile")
         return shared("no_interval", why=say("one_group_has_none" if by_formula else "some_still_resamples"))
     if np.isinf(high):
-        return shared("unbounded_above", why=say("zero_below_possible"))
+        is_open = metric.method == "quantile" and gap.kind == "difference"
+        return shared("unbounded_above", why=say("too_few_for_quantile" if is_open else "zero_below_possible"))
     return OK
 
 
@@ -322,6 +328,8 @@ def _key(record: Value | ParityGap) -> Hashable:
 
 
 def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
+    if metric.of_number is not None and analysis.numbers is not None:
+        return analysis.numbers.values(metric)
     if metric.method == "rank" and analysis.ranks is not None:
         return auc_values(*analysis.ranks, len(analysis.cells.labels), metric)
     if analysis.support is None and custom is None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.gather import state_codes
-from evenhand.audits.parity.metrics import METRICS, ParityMetric
+from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.counting import Counting, GroupCounts, GroupSeries, Periods, counted_groups
 from evenhand.core.groups import reference_of
 from evenhand.core.records import OVERALL, STANDARDISED
 from evenhand.core.result import Result
+from evenhand.errors import ConfigError
 from evenhand.table.roles import UNNAMED
 from evenhand.table.validation import state_key
 
@@ -29,6 +31,7 @@ class ParityCounts:
 
     def series(self, table: Table, spec: ParitySpec, periods: Periods) -> Iterator[GroupSeries]:
         """Yield every headline rate of every group with the reference group's."""
+        _require_rates(table, periods.model)
         cells, number = periods.cells, periods.number
         states = [state_codes(cells, "outcome"), state_codes(cells, state_key(periods.model))]
         for grouping, columns in table.groupings.items():
@@ -77,6 +80,14 @@ class ParityCounts:
 
 COUNTS: Counting = ParityCounts()
 """The parity audit's counts."""
+
+
+def _require_rates(table: Table, model: str) -> None:
+    if table.has_numbers(model):
+        raise ConfigError(
+            "`period` follows rates over time; model {model!r} holds numbers: leave out `period`, or the model.",
+            model=model,
+        )
 
 
 def _rates(table: Table, spec: ParitySpec) -> list[ParityMetric]:

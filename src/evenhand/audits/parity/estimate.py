@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.audits.parity.definition import WEIGHT, ParityMetric
 from evenhand.audits.parity.gather import GroupCells
-from evenhand.audits.parity.metrics import WEIGHT, ParityMetric
 from evenhand.stats import intervals
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.permutation import GroupedValues
+from evenhand.stats.quantiles import GroupQuantiles
+from evenhand.stats.skewed import hall_t
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
@@ -40,6 +42,9 @@ class GroupValues:
     weighted : whether the rows have survey weights; otherwise a rate times its trials is a number of people.
     rest, share : the same metric for everybody outside each group, and the group's share of everybody.
     rates : the rates that the metric is a function of.
+    skewness : of the mean of numbers.
+    one_person : whether one person of the group makes up more than half of its variance.
+    ordered, position : the sorted numbers of all groups, of which quantiles are, and the place of each group in them.
     overall_stderr, covariance : the standard error of the overall AUC, and its covariance with each group's.
     """
 
@@ -59,6 +64,10 @@ class GroupValues:
     share: FloatArray | None = None
     rates: tuple[GroupValues, ...] = ()
     overall_stderr: float = float("nan")
+    skewness: FloatArray | None = None
+    one_person: BoolArray | None = None
+    ordered: GroupQuantiles | None = None
+    position: IntArray | None = None
     covariance: FloatArray | None = None
 
     def limits(self, confidence: float | FloatArray, *, exact: bool = False) -> Interval:
@@ -67,11 +76,15 @@ class GroupValues:
         They depend on the confidence alone and are nested in it.
 
         Wilson's for a rate, or with `exact` Clopper and Pearson's; for a function of rates MOVER from those;
-        `bounded_mean` for a mean and, with DeLong's standard error, for an AUC.
+        `bounded_mean` for a mean and, with DeLong's standard error, for an AUC; `hall_t` for a mean of numbers, order
+        statistics for their quantiles.
         """
         if self.metric.function is not None and self.rates:
             rate_limits = [rate.limits(confidence, exact=exact) for rate in self.rates]
             return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], rate_limits)
+        of_numbers = self._number_limits(confidence)
+        if of_numbers is not None:
+            return of_numbers
         if self.metric.method == "rate" and exact:
             return intervals.clopper_pearson(self.value, self.trials, confidence)
         if self.metric.method == "rate":
@@ -80,9 +93,20 @@ class GroupValues:
             return no_limits(len(self.value))
         return intervals.bounded_mean(self.value, self.stderr, self.trials, confidence, self.bounds)
 
+    def _number_limits(self, confidence: float | FloatArray) -> Interval | None:
+        """Return the limits of quantiles or means of numbers; None for other metrics."""
+        if self.ordered is not None and self.position is not None and self.metric.quantile is not None:
+            return self.ordered.limits(self.metric.quantile, self.position, confidence)
+        if self.metric.method != "number" or self.skewness is None:
+            return None
+        return hall_t(self.value, self.stderr, self.skewness, self.trials, confidence)
+
     def only(self, groups: IntArray) -> GroupValues:
         """Return the values of some groups."""
-        named = ("value", "n", "counted", "stderr", "trials", "share", "covariance", "members")
+        named = [
+            *("value", "n", "counted", "stderr", "trials", "share", "covariance", "members"),
+            *("skewness", "one_person", "position"),
+        ]
         arrays = {name: values[groups] for name in named if (values := getattr(self, name)) is not None}
         rest = None if self.rest is None else self.rest.only(groups)
         return replace(self, rest=rest, rates=tuple(rate.only(groups) for rate in self.rates), **arrays)
@@ -115,7 +139,7 @@ def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[flo
     everyone = replace(cells, n=n.sum(0)[None], first=first.sum(0)[None], second=second.sum(0)[None])
     everybody = _Ratios.build(everyone, metric)
     whole = replace(cells, n=n, first=first, second=second)
-    others = replace(cells, n=_all_but_one(n), first=_all_but_one(first), second=_all_but_one(second))
+    others = replace(cells, n=all_but_one(n), first=all_but_one(first), second=all_but_one(second))
     below = metric.coefficients()[1]
     with np.errstate(all="ignore"):
         total_weight = (first[..., WEIGHT] * below).sum(axis=(-2, -1))
@@ -124,7 +148,7 @@ def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[flo
     return replace(_values(whole, metric, everybody, score_range), rest=rest, share=share)
 
 
-def _all_but_one(parts: Any) -> Any:
+def all_but_one(parts: Any) -> Any:
     """Return, for each entry of the first axis, the sum of all others, without subtraction, which loses digits."""
     before = np.concatenate([np.zeros_like(parts[:1]), np.cumsum(parts, axis=0)[:-1]])
     after = np.concatenate([np.cumsum(parts[::-1], axis=0)[::-1][1:], np.zeros_like(parts[:1])])

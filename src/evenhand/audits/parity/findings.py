@@ -8,9 +8,9 @@ from math import comb
 from typing import Any
 
 from evenhand.audits.parity.decisions import with_chance
+from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.four_fifths import is_favourable_side
 from evenhand.audits.parity.messages import NOT_COMPARED, say
-from evenhand.audits.parity.metrics import ParityMetric
 from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.estimates import Estimate
@@ -46,7 +46,7 @@ def make_claims(
             estimates=(estimate,),
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
-            headline=metrics[gap.metric].headline and _is_headline(gap, spec, roles),
+            headline=metrics[gap.metric].headline and gap.rests_on != "one person" and _is_headline(gap, spec, roles),
             aside=join_sentences(list(_asides(gap, groups, metrics[gap.metric]))),
             test_key=_test_key(gap, number),
             one_sided=gap.rests_on in _ONE_SIDED,
@@ -204,7 +204,7 @@ def _omitted(groups: Collection[Value]) -> Omitted:
 
 def _asides(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Iterator[Message]:
     """Yield what few people leave open and, of a worst pair, the values of the other groups."""
-    if gap.rests_on in ("bounds", "few people"):
+    if gap.rests_on in ("bounds", "few people", "one person"):
         yield say(f"rests_on_{gap.rests_on.replace(' ', '_')}")
     between = _groups_between(gap, groups, metric) if gap.against == "worst_pair" else None
     if between is not None:

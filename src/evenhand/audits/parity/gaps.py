@@ -15,7 +15,7 @@ from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
 from evenhand.stats.types import FloatArray, IntArray, Interval
 
-_CAUTIOUS = ("bounds", "few people")
+_CAUTIOUS = ("bounds", "one person", "few people")
 
 
 @dataclass(frozen=True, kw_only=True)

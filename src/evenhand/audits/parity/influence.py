@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.audits.parity.metrics import MEASURES, METRICS, ParityMetric
+from evenhand.audits.parity.definition import MEASURES, ParityMetric
+from evenhand.audits.parity.metrics import METRICS
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.measures import Columns, Ratio, Terms
 from evenhand.stats.auc import auc_influence

@@ -11,7 +11,15 @@ say = Catalogue(
     "evenhand.audits.parity",
     words={
         "metric": tuple(metric.title_in_sentence for metric in BUILT_IN.values()),
-        "noun": (AUDIT.name, "outcome", "scores", "scores between 0 and 1"),
+        "noun": (
+            AUDIT.name,
+            "outcome",
+            "scores",
+            "scores between 0 and 1",
+            "scores or decisions",
+            "numbers",
+            "a tolerance",
+        ),
         "section": (AUDIT.title, AUDIT.question),
     },
 )

@@ -71,8 +71,14 @@ def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> Gro
         yes_a, yes_b = (np.nan_to_num(np.rint(side.value * side.trials)) for side in (a, b))
         return RatePairs(yes_a, np.rint(a.trials), yes_b, np.rint(b.trials))
     if a.people is not None and a.members is not None and b.members is not None:
-        return MeanPairs(a.people, a.members, b.members, a.bounds, of_worst)
-    return LimitPairs(partial(_moved, a, b))
+        one_person = _either(a.one_person, b.one_person)
+        return MeanPairs(a.people, a.members, b.members, a.bounds, of_worst, one_person)
+    return LimitPairs(partial(_moved, a, b), jumps=a.metric.method == "quantile")
+
+
+def _either(a: BoolArray | None, b: BoolArray | None) -> BoolArray | None:
+    sides = [side for side in (a, b) if side is not None]
+    return np.any(sides, axis=0) if sides else None
 
 
 def _are_counts(side: GroupValues) -> bool:
@@ -145,6 +151,7 @@ class MeanPairs:
     bounds : the lowest and highest possible value.
     of_worst : whether only the worst pair matters: then of more than 50 pairs those far from deciding are compared by
         moments.
+    one_person : (pairs,) whether one person makes up more than half of the variance of a side, if it is known.
     """
 
     people: GroupedValues
@@ -152,6 +159,7 @@ class MeanPairs:
     second: BoolArray
     bounds: tuple[float, float]
     of_worst: bool = False
+    one_person: BoolArray | None = None
 
     @cached_property
     def compared(self) -> list[MeanComparison]:
@@ -174,7 +182,10 @@ class MeanPairs:
     @property
     def rests_on(self) -> list[str]:
         """What test and limits of each pair rest on: see `MeanComparison`."""
-        return [found.rests_on for found in self.compared]
+        bases = [found.rests_on for found in self.compared]
+        if self.one_person is None:
+            return bases
+        return ["one person" if alone else basis for alone, basis in zip(self.one_person, bases, strict=True)]
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
         """Return the limits of each pair's difference or ratio."""
@@ -218,9 +229,11 @@ class LimitPairs:
     Parameters
     ----------
     limits_at : the limits of all pairs, of a kind and at a confidence of each.
+    jumps : whether limits jump with the confidence, as order statistics do.
     """
 
     limits_at: Callable[[Kind, float | FloatArray], Interval]
+    jumps: bool = False
 
     @cached_property
     def p_values(self) -> FloatArray:
@@ -230,7 +243,7 @@ class LimitPairs:
             low, high = self.limits_at("difference", confidence)
             return np.maximum(low, -high)
 
-        return smallest_alpha(margin, self.limits("difference", 0.5).low.shape)
+        return smallest_alpha(margin, self.limits("difference", 0.5).low.shape, jumps=self.jumps)
 
     @property
     def rests_on(self) -> list[str]:

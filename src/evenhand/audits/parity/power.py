@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.audits.parity.decisions import RateDecision
+from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.messages import say
-from evenhand.audits.parity.metrics import METRICS, ParityMetric
+from evenhand.audits.parity.metrics import METRICS
 from evenhand.core.power import Power, PowerLine, PowerPlan
 from evenhand.core.records import Value
 from evenhand.core.thresholds import Threshold

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.audits.parity.definition import LOSS, SCORE, WEIGHT, ParityMetric, term_coefficients
 from evenhand.audits.parity.gather import GroupCells, Totals
-from evenhand.audits.parity.metrics import LOSS, SCORE, WEIGHT, ParityMetric, term_coefficients
 from evenhand.core.measures import Terms
 from evenhand.core.records import Kind
 from evenhand.errors import ConfigError

@@ -21,8 +21,8 @@ class ParityGap(Gap):
     name: str | None = column("the gap's own name in the literature, where it has one", None, reveals="name")
     rests_on: str | None = column(
         "what test and limits rest on: of rates 'exact' or 'asymptotic' scores; of means 'permutation' of people, its "
-        "'approximation' for many, 'few people' who carry the variance, 'bounds' where people of a group do not vary; "
-        "'group limits' of each group; or the 'bootstrap'",
+        "'approximation' for many, 'few people' or 'one person' who carry the variance, 'bounds' where people of a "
+        "group do not vary; 'group limits' of each group; or the 'bootstrap'",
         None,
         reveals="name",
     )

@@ -39,7 +39,7 @@ class ParityReweighter:
         metric = self.result.spec.known_metrics().get(finding.metric)
         if finding.value is None:
             return shared("no_number_yet")
-        if metric is None or metric.method not in ("rate", "mean"):
+        if metric is None or metric.of_number is not None or metric.method not in ("rate", "mean"):
             return say("no_mean_to_weight", metric=finding.metric)
         if finding.stratum == STANDARDISED:
             return say("strata_shares_change")

@@ -26,7 +26,7 @@ from evenhand.messages.formats import show, show_confidence
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
-    from evenhand.audits.parity.metrics import ParityMetric
+    from evenhand.audits.parity.definition import ParityMetric
     from evenhand.audits.parity.result import ParityGap, ParityResult
     from evenhand.audits.parity.spec import ParitySpec
 

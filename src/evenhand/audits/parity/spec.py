@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.audits.parity.metrics import BUILT_IN, DEFAULTS, NAMED_GAPS, ParityMetric, custom_metric
+from evenhand.audits.parity.definition import ParityMetric
+from evenhand.audits.parity.metrics import BUILT_IN, DEFAULTS, NAMED_GAPS, custom_metric
 from evenhand.audits.parity.other_names import OTHER_NAMES
 from evenhand.core.metrics import OtherName
 from evenhand.core.spec import Code, Names, Reference, Spec
@@ -58,6 +59,9 @@ class ParitySpec(Spec):
         "them.",
     )
     bins: int = Field(10, ge=2, le=100, description="Equal score bins for calibration.")
+    tolerance: float | None = Field(
+        None, gt=0, description="Of predicted numbers: the largest error that counts as none, in their unit."
+    )
     interval: Literal["auto", "percentile", "basic", "bca"] = Field(
         "auto", description="auto: Wilson, t and DeLong limits where they hold best; else that bootstrap interval."
     )

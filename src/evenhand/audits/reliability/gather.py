@@ -158,6 +158,7 @@ class ScoredPeople:
 def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
     """Read the people of a table; refuse, drop or keep those with a missing feature."""
     _require_roles(table, spec)
+    table.require_two_outcomes()
     outcome = {} if table.roles.outcome is None else {"outcome": table.roles.outcome}
     rows = table.coded_rows({f"feature {name}": name for name in spec.features} | outcome)
     columns = {name: rows.columns[f"feature {name}"] for name in spec.features}

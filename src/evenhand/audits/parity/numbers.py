@@ -1,0 +1,226 @@
+"""Group values of numbers, such as salaries, with the inputs of their limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from evenhand.audits.parity.definition import OfNumber, ParityMetric
+from evenhand.audits.parity.estimate import GroupValues, all_but_one, with_people
+from evenhand.stats.intervals import effective_trials
+from evenhand.stats.permutation import GroupedValues
+from evenhand.stats.quantiles import GroupQuantiles
+from evenhand.stats.types import FloatArray, IntArray
+from evenhand.table.rows import NumberRows
+
+_ROUNDING = 1e-13
+_POWERS = tuple((power, each) for power in (1, 2, 3) for each in range(power + 1))
+"""Sums of w^p z^k: for the mean, its variance and its skewness."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberPeople:
+    """The numbers of people in groups.
+
+    Parameters
+    ----------
+    rows : the numbers, sorted.
+    codes : the group of each row.
+    groups : the number of groups.
+    tolerance : the largest error that counts as none, if the user gave one.
+    """
+
+    rows: NumberRows
+    codes: IntArray
+    groups: int
+    tolerance: float | None = None
+    _sums: dict[OfNumber, _Sums] = field(default_factory=dict, repr=False)
+
+    def values(self, metric: ParityMetric) -> GroupValues:
+        """Return a metric in every group."""
+        if metric.function is not None:
+            return self._of_function(metric)
+        return self._quantile(metric) if metric.quantile is not None else self._mean(metric)
+
+    def _mean(self, metric: ParityMetric) -> GroupValues:
+        """Return a mean, or the share of people within the tolerance."""
+        assert metric.of_number is not None  # noqa: S101
+        if metric.of_number not in self._sums:
+            self._sums[metric.of_number] = _Sums.build(self.numbers(metric.of_number), self)
+        sums = self._sums[metric.of_number]
+        is_weighted = self.rows.weight is not None
+        values, rest = (each.values(metric, weighted=is_weighted) for each in (sums, sums.rest))
+        everybody = sums.everybody.values(metric, weighted=is_weighted)
+        with np.errstate(all="ignore"):
+            share = sums.of[1, 0] / sums.of[1, 0].sum()
+        overall, number = float(everybody.value[0]), int(everybody.n[0])
+        rest = replace(rest, overall=overall, n_overall=number)
+        values = replace(values, rest=rest, share=share, overall=overall, n_overall=number)
+        people = GroupedValues(sums.numbers, np.ones_like(self.codes), self.codes, self.rows.weight, self.groups)
+        return with_people(replace(values, one_person=sums.largest_share > 0.5), people.merged())
+
+    def _of_function(self, metric: ParityMetric) -> GroupValues:
+        """Return a function of means, such as the root mean squared error; its limits follow from theirs."""
+        assert metric.function is not None  # noqa: S101
+        rates = tuple(self.values(rate) for rate in metric.function.rates)
+        of = metric.function.value
+        with np.errstate(all="ignore"):
+            value = of(*(rate.value for rate in rates))
+            overall = float(of(*(np.float64(rate.overall) for rate in rates)))
+        unknown = np.full(self.groups, np.nan)
+        return replace(
+            rates[0],
+            metric=metric,
+            value=np.asarray(value),
+            overall=overall,
+            stderr=unknown,
+            rates=rates,
+            rest=None,
+            people=None,
+            members=None,
+            one_person=None,
+        )
+
+    def _quantile(self, metric: ParityMetric) -> GroupValues:
+        assert metric.quantile is not None  # noqa: S101
+        ordered, unknown = self._ordered, np.full(self.groups, np.nan)
+        sizes = np.diff(ordered.ends)
+        return GroupValues(
+            metric=metric,
+            value=ordered.at(metric.quantile),
+            overall=float(self._ordered_together.at(metric.quantile)[0]),
+            n=sizes,
+            n_overall=int(sizes.sum()),
+            counted=sizes.astype(np.float64),
+            stderr=unknown,
+            trials=ordered.people,
+            bounds=metric.bounds((0.0, 1.0)),
+            weighted=self.rows.weight is not None,
+            ordered=ordered,
+            position=np.arange(self.groups),
+        )
+
+    @cached_property
+    def _ordered(self) -> GroupQuantiles:
+        return GroupQuantiles.build(self.rows.value, self.codes, self.rows.weight, self.groups)
+
+    @cached_property
+    def _ordered_together(self) -> GroupQuantiles:
+        return GroupQuantiles.build(self.rows.value, np.zeros_like(self.codes), self.rows.weight, 1)
+
+    def numbers(self, of_number: OfNumber) -> FloatArray:
+        """Return a number of each person."""
+        value, outcome = self.rows.value, self.rows.outcome
+        if of_number == "value":
+            return value
+        if outcome is None:
+            raise ValueError(f"there is no outcome to compute the {of_number} from")
+        error = value - outcome
+        match of_number:
+            case "outcome":
+                return outcome
+            case "error":
+                return error
+            case "absolute_error":
+                return np.abs(error)
+            case "squared_error":
+                return error**2
+        return np.asarray(np.abs(error) <= (self.tolerance or 0.0), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums over the people of each group.
+
+    Parameters
+    ----------
+    numbers : the number of each person.
+    n : (groups,) people.
+    of : (groups,) sums of w^p z^k by (p, k), with z the standardised number.
+    scale : the mean and standard deviation of all numbers.
+    farthest : (groups,) the largest distance from the group's mean times the weight, in standard deviations.
+    """
+
+    numbers: FloatArray
+    n: IntArray
+    of: dict[tuple[int, int], FloatArray]
+    scale: tuple[float, float]
+    farthest: FloatArray
+
+    @classmethod
+    def build(cls, numbers: FloatArray, people: NumberPeople) -> _Sums:
+        """Add up the numbers of people by group."""
+        codes, groups, weight = people.codes, people.groups, people.rows.weight
+        mean = float(np.average(numbers, weights=weight))
+        spread = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight))) or 1.0
+        z = (numbers - mean) / spread
+
+        def add(values: FloatArray | None) -> FloatArray:
+            return np.bincount(codes, weights=values, minlength=groups).astype(np.float64)
+
+        if weight is None:
+            powers = [add(None if k == 0 else z if k == 1 else z**k) for k in range(4)]
+            of = {(p, k): powers[k] for p, k in _POWERS}
+        else:
+            of = {(p, k): add(weight**p * z**k) for p, k in _POWERS}
+        with np.errstate(all="ignore"):
+            centre = of[1, 1] / of[1, 0]
+        away = np.abs(z - centre[codes]) * (1.0 if weight is None else weight)
+        farthest = np.zeros(groups)
+        np.maximum.at(farthest, codes, away)
+        return cls(numbers, add(None).astype(np.int64), of, (mean, spread), farthest)
+
+    @property
+    def rest(self) -> _Sums:
+        """The sums over everybody outside each group."""
+        others = {key: all_but_one(values) for key, values in self.of.items()}
+        return replace(self, n=all_but_one(self.n), of=others)
+
+    @property
+    def everybody(self) -> _Sums:
+        """The sums over everybody, as one group."""
+        return replace(self, n=self.n.sum(keepdims=True), of={key: v.sum(keepdims=True) for key, v in self.of.items()})
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """Sums of (w e)², e the distance from the group's mean; a remainder below rounding is no spread."""
+        with np.errstate(all="ignore"):
+            mean = self.of[1, 1] / self.of[1, 0]
+            squares = self.of[2, 2] - 2.0 * mean * self.of[2, 1] + mean**2 * self.of[2, 0]
+            return np.where(squares > _ROUNDING * self.of[2, 2], squares, 0.0)
+
+    @property
+    def largest_share(self) -> FloatArray:
+        """The share of one person in each group's sum of squares, at most."""
+        with np.errstate(all="ignore"):
+            return np.where(self.squares > 0, self.farthest**2 / self.squares, 0.0)
+
+    def values(self, metric: ParityMetric, *, weighted: bool) -> GroupValues:
+        """Return the mean of each group."""
+        of, n, (centre, spread) = self.of, self.n, self.scale
+        with np.errstate(all="ignore"):
+            mean = of[1, 1] / of[1, 0]
+            cubes = of[3, 3] - 3.0 * mean * of[3, 2] + 3.0 * mean**2 * of[3, 1] - mean**3 * of[3, 0]
+            kish = of[1, 0] ** 2 / of[2, 0]
+            value, variance = centre + spread * mean, spread**2 * self.squares / of[1, 0] ** 2
+            skewness = np.where(self.squares > 0, cubes / self.squares**1.5, 0.0)
+            trials = n.astype(np.float64)
+            if weighted:
+                trials = effective_trials(value, variance, kish) if metric.method == "rate" else kish
+            if metric.method != "rate":
+                variance = variance * n / (n - 1.0)
+        return GroupValues(
+            metric=metric,
+            value=value,
+            overall=float("nan"),
+            n=n,
+            n_overall=0,
+            counted=n.astype(np.float64),
+            stderr=np.sqrt(variance),
+            trials=trials,
+            bounds=metric.bounds((0.0, 1.0)),
+            weighted=weighted,
+            skewness=skewness,
+        )

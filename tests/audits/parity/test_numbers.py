@@ -1,0 +1,297 @@
+"""Salaries, prices and grades: values equal those of peers, tests those of SciPy, and the laws hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import evenhand as eh
+from evenhand.audits.parity import ParityResult
+from evenhand.errors import EvenhandError
+
+N = 400
+
+
+def staff(seed: int = 1, n: int = N) -> pd.DataFrame:
+    """Return people with a salary and what a model predicts."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m", "x"], n, p=[0.45, 0.45, 0.1])
+    salary = np.round(rng.lognormal(10.5, 0.5, n) * np.where(sex == "m", 1.2, 1.0))
+    predicted = np.round(0.8 * salary + rng.normal(8_000, 5_000, n))
+    return pd.DataFrame({"sex": sex, "salary": salary, "predicted": predicted})
+
+
+def table(data: Any, **roles: Any) -> eh.Table:
+    roles = {"groups": "sex", "outcome": "salary", "outcome_kind": "number", "predictions": "predicted", **roles}
+    return eh.Table(data, **{name: value for name, value in roles.items() if value is not None})
+
+
+def value(result: ParityResult, metric: str, group: str) -> float:
+    found = result.get("values", metric=metric, group=group, stratum=None).value
+    assert found is not None
+    return float(found)
+
+
+ERRORS = ["mean", "median", "mean_outcome", "mean_error", "mae", "mse", "rmse", "within_tolerance"]
+
+
+def test_values_equal_those_of_fairlearn_and_scikit_learn() -> None:
+    from fairlearn.metrics import MetricFrame
+    from sklearn.metrics import mean_absolute_error, mean_squared_error, root_mean_squared_error
+
+    data = staff()
+    result = eh.parity(table(data), metrics=ERRORS, tolerance=5_000)
+    peers = {
+        "mae": mean_absolute_error,
+        "mse": mean_squared_error,
+        "rmse": root_mean_squared_error,
+        "mean": lambda _y, predicted: np.mean(predicted),
+        "median": lambda _y, predicted: np.median(predicted),
+        "mean_outcome": lambda y, _predicted: np.mean(y),
+        "mean_error": lambda y, predicted: np.mean(predicted - y),
+        "within_tolerance": lambda y, predicted: np.mean(np.abs(predicted - y) <= 5_000),
+    }
+    frame = MetricFrame(metrics=peers, y_true=data["salary"], y_pred=data["predicted"], sensitive_features=data["sex"])
+    for metric in ERRORS:
+        for group in ("f", "m", "x"):
+            assert value(result, metric, group) == pytest.approx(frame.by_group.loc[group, metric])
+        gap = result.get("gaps", metric=metric, kind="difference", against="worst_pair").value
+        assert gap == pytest.approx(frame.difference()[metric])
+
+
+def test_quantiles_are_those_of_numpy() -> None:
+    data = staff()
+    names = {"quantile_10": 0.1, "quantile_25": 0.25, "median": 0.5, "quantile_75": 0.75, "quantile_90": 0.9}
+    result = eh.parity(table(data, predictions=None), metrics=list(names))
+    for metric, q in names.items():
+        people = data.loc[data["sex"] == "f", "salary"]
+        assert value(result, metric, "f") == np.quantile(people, q, method="averaged_inverted_cdf")
+
+
+def test_the_test_of_means_is_near_welch() -> None:
+    data = staff().query("sex != 'x'")
+    gap = eh.parity(table(data, predictions=None)).get("gaps", metric="mean", kind="difference", against="worst_pair")
+    sides = [data.loc[data["sex"] == sex, "salary"] for sex in ("m", "f")]
+    welch = stats.ttest_ind(*sides, equal_var=False)
+    assert gap.p_value == pytest.approx(welch.pvalue, abs=0.002)
+    limits = welch.confidence_interval(0.95)
+    assert (gap.low, gap.high) == pytest.approx(tuple(limits), rel=0.05)
+
+
+def test_p_values_belong_to_intervals() -> None:
+    for seed in range(12):
+        result = eh.parity(table(staff(seed, 90)), tolerance=5_000)
+        for gap in result.gaps:
+            if gap.p_value is None or gap.kind == "ratio" or gap.against == "worst_pair":
+                continue
+            low, high = (-np.inf if gap.low is None else gap.low), (np.inf if gap.high is None else gap.high)
+            assert (gap.p_value < 0.05) == (low > 0 or high < 0), gap
+
+
+def test_no_range_is_needed_and_none_matters() -> None:
+    data = staff()
+    numbers = {}
+    for name, scale in (("small", 1e-6), ("plain", 1.0), ("large", 1e6)):
+        result = eh.parity(table(data.assign(salary=data["salary"] * scale), predictions=None))
+        gap = result.get("gaps", metric="mean", kind="difference", against="worst_pair")
+        ends = [number / scale for number in (gap.value, gap.low, gap.high) if number is not None]
+        numbers[name] = *ends, gap.p_value
+    for name in ("small", "large"):  # other numbers are permuted in another order
+        assert numbers[name] == pytest.approx(numbers["plain"], rel=0.02)
+
+
+def told(result: ParityResult) -> list[str]:
+    return [finding.text for finding in result.findings]
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    data = staff()
+    shuffled = data.sample(frac=1.0, random_state=4)
+    first, second = (eh.parity(table(each), tolerance=5_000) for each in (data, shuffled))
+    assert first.to_dict() == second.to_dict()
+
+
+def test_names_of_groups_do_not_matter() -> None:
+    data = staff()
+    renamed = data.assign(sex=data["sex"].map({"f": "z", "m": "a", "x": "k"}))
+    first, second = (eh.parity(table(each)) for each in (data, renamed))
+    for metric in ("mean", "median", "mae"):
+        gaps = [each.get("gaps", metric=metric, kind="difference", against="worst_pair") for each in (first, second)]
+        assert gaps[0].p_value == gaps[1].p_value
+        assert (gaps[0].low, gaps[0].high) == (gaps[1].low, gaps[1].high)
+
+
+def test_weights_are_repetition_in_values() -> None:
+    data = staff().assign(times=np.random.default_rng(2).integers(1, 4, N))
+    repeated = data.loc[data.index.repeat(data["times"])]
+    weighted = eh.parity(table(data, weight="times"), tolerance=5_000)
+    plain = eh.parity(table(repeated), tolerance=5_000)
+    for metric in (*ERRORS, "quantile_90"):
+        if metric != "mse":
+            assert value(weighted, metric, "f") == pytest.approx(value(plain, metric, "f")), metric
+
+
+def test_a_count_is_repetition() -> None:
+    data = staff().assign(times=np.random.default_rng(2).integers(1, 4, N))
+    counted, repeated = (
+        eh.parity(each) for each in (table(data, count="times"), table(data.loc[data.index.repeat(data["times"])]))
+    )
+    assert counted.values == repeated.values
+    assert told(counted) == told(repeated)
+
+
+def test_equal_weights_are_none() -> None:
+    data = staff()
+    weighted, plain = (eh.parity(each) for each in (table(data.assign(w=2.5), weight="w"), table(data)))
+    for one, two in zip(weighted.values, plain.values, strict=True):
+        assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high))
+
+
+def test_missing_numbers_are_refused_or_dropped() -> None:
+    data = staff()
+    data.loc[[3, 7], "salary"] = np.nan
+    data.loc[9, "predicted"] = np.nan
+    with pytest.raises(EvenhandError, match="'salary' is missing in 2 rows of 400"):
+        table(data)
+    result = eh.parity(table(data, missing="drop"))
+    assert value(result, "mae", "f") == pytest.approx(
+        (data["predicted"] - data["salary"]).abs()[data["sex"] == "f"].mean()
+    )
+    assert sum(record.n for record in result.left_out if record.grouping is None) == 3
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_people_have_values_and_no_gap(n: int) -> None:
+    data = pd.DataFrame({"sex": ["f"] * 20 + ["m"] * n, "salary": [*np.arange(20.0), *np.arange(30.0, 30.0 + n)]})
+    result = eh.parity(table(data, predictions=None))
+    assert value(result, "median", "m") == np.median(np.arange(30.0, 30.0 + n))
+    assert not [gap for gap in result.gaps if gap.value is not None]
+
+
+def test_people_who_are_all_alike() -> None:
+    data = pd.DataFrame({"sex": ["f"] * 20 + ["m"] * 30, "salary": [10.0] * 20 + list(np.arange(30.0))})
+    result = eh.parity(table(data, predictions=None))
+    alike = result.get("values", metric="mean", group="f")
+    assert (alike.value, alike.low, alike.high) == (10.0, None, None)
+    gap = result.get("gaps", metric="mean", kind="difference", against="reference")
+    assert gap.rests_on == "bounds"
+    median = result.get("values", metric="median", group="f")
+    assert (median.low, median.high) == (10.0, 10.0)
+
+
+def test_one_person_who_is_most_of_the_variance_leaves_the_lead_to_the_median() -> None:
+    data = staff(n=120)
+    data.loc[5, "salary"] = 40_000_000.0
+    result = eh.parity(table(data, predictions=None))
+    leading = [finding.metric for finding in result.findings if finding.kind is not None]
+    assert leading == ["median"]
+    gap = result.get("gaps", metric="mean", kind="difference", against="worst_pair")
+    assert gap.rests_on == "one person"
+    ordinary = eh.parity(table(staff(n=120), predictions=None))
+    assert [finding.metric for finding in ordinary.findings if finding.kind is not None] == ["mean", "median"]
+
+
+def test_engines_agree(tmp_path: Path) -> None:
+    data = staff()
+    data.to_csv(tmp_path / "staff.csv", index=False)
+    data.to_parquet(tmp_path / "staff.parquet")
+    sources: list[Any] = [
+        pl.from_pandas(data),
+        pl.from_pandas(data).lazy(),
+        pa.Table.from_pandas(data),
+        duckdb.sql("select * from data"),
+        {name: data[name].tolist() for name in data},
+        tmp_path / "staff.csv",
+        tmp_path / "staff.parquet",
+    ]
+    expected = eh.parity(table(data)).to_dict()
+    for source in sources:
+        found = eh.parity(table(source)).to_dict()
+        assert {**found, "backend": None} == {**expected, "backend": None}, type(source)
+
+
+def test_strata_are_compared_and_not_standardised() -> None:
+    data = staff().assign(grade=np.random.default_rng(9).choice(["I", "II"], N))
+    result = eh.parity(table(data, predictions=None), within=["grade"], metrics=["mean", "median"])
+    inside = data.query("grade == 'I' and sex == 'f'")["salary"]
+    found = result.get("values", metric="mean", group="f", stratum="I").value
+    assert found == pytest.approx(inside.mean())
+    assert "parity.numbers_not_standardised" in {note.id for note in result.notes}
+    assert {record.stratum for record in result.values} == {None, "I", "II"}
+
+
+def test_a_limit_is_in_the_unit_of_the_number() -> None:
+    limits = [
+        {"metric": "mae", "max": 20_000.0},
+        {"metric": "mean", "min": 0.99},
+        {"metric": "median", "max": 1_000.0, "grouping": "sex"},
+    ]
+    result = eh.parity(table(staff(n=2_000)), thresholds=limits)
+    verdicts = {finding.metric: finding.verdict for finding in result.findings if finding.threshold is not None}
+    assert verdicts == {"mae": "meets", "mean": "does_not_meet", "median": "does_not_meet"}
+
+
+def test_the_worse_off_follow_from_the_favourable_side() -> None:
+    gaps = {
+        side: eh.parity(table(staff(n=2_000), predictions=None, favourable=side)).get(
+            "gaps", metric="mean", kind="difference", against="worst_pair"
+        )
+        for side in ("higher", "lower")
+    }
+    assert (gaps["higher"].worse_off, gaps["lower"].worse_off) == (gaps["higher"].reference, gaps["lower"].group)
+
+
+def test_the_prediction_that_is_the_outcome_brings_a_warning() -> None:
+    result = eh.parity(table(staff(), predictions={"copy": {"column": "salary", "kind": "number"}}))
+    assert "table.is_outcome" in {note.id for note in result.notes}
+
+
+@pytest.mark.parametrize(
+    ("roles", "sentence"),
+    [
+        ({"outcome": "salary", "predictions": None, "outcome_kind": None}, "say outcome_kind='number'"),
+        ({"outcome": None, "outcome_kind": None, "predictions": "salary"}, "say kind='number'"),
+        ({"positive": 1}, "an outcome that is a number has no `positive` value"),
+        ({"favourable": "selected"}, "say 'higher' or 'lower'"),
+        ({"outcome": None}, "`outcome_kind` is given, but no `outcome` column is named"),
+        ({"predictions": "sex"}, "not numbers"),
+        ({"predictions": {"a": {"column": "predicted", "kind": "score"}}}, "must both be numbers, or neither"),
+        ({"percentile": {"of": 50}}, "a number selects nobody"),
+    ],
+)
+def test_wrong_roles_are_refused_in_words(roles: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(EvenhandError) as refused:
+        table(staff(), **roles)
+    assert sentence in str(refused.value)
+
+
+def test_infinite_numbers_are_refused() -> None:
+    data = staff()
+    data.loc[3, "salary"] = np.inf
+    with pytest.raises(EvenhandError, match="infinite or unusually large numbers in 1 row"):
+        table(data)
+
+
+def test_metrics_that_need_more_are_refused_in_words() -> None:
+    for metric, needed in (("within_tolerance", "a tolerance"), ("tpr", "scores or decisions")):
+        with pytest.raises(EvenhandError, match=needed):
+            eh.parity(table(staff()), metrics=[metric])
+    decisions = eh.Table({"sex": ["f", "m"] * 20, "hired": [0, 1] * 20}, groups="sex", predictions="hired")
+    with pytest.raises(EvenhandError, match="needs numbers"):
+        eh.parity(decisions, metrics=["median"])
+
+
+def test_other_audits_say_why_not() -> None:
+    numbers = table(staff())
+    with pytest.raises(EvenhandError, match="holds numbers"):
+        eh.effort(numbers.with_data(staff().assign(a=1.0, b=2.0, c=3.0)), trajectory=["a", "b", "c"], scale=10.0)
+    with pytest.raises(EvenhandError, match="needs an outcome of two values"):
+        eh.improvability(numbers, status_quo="predicted", features=["predicted"], grouping="sex")
