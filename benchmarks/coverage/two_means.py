@@ -151,8 +151,47 @@ def strata_level(samples: int, rng: Generator) -> np.ndarray[tuple[int], np.dtyp
     return found
 
 
+ASSIGNED, FAR, LEAST = 20_000, 3.0, 1e-5  # assignments of the same people, how far from a level others are, and `level`
+
+
+def far_levels(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
+    """Return the levels of the test at .001 and .0001, over assignments of the same people to groups of these sizes.
+
+    Only assignments whose t is among the farthest are tested; the others have a p-value well above both levels.
+    """
+    first, people = of.sizes[0], sum(of.sizes)
+    levels, found = (1e-3, 1e-4), []
+    for _ in range(samples):
+        values = of.first(rng, people)
+        chosen = np.stack([rng.choice(people, of.sizes[1], replace=False) for _ in range(ASSIGNED)])
+        small = values[chosen]
+        mean, square = small.mean(axis=1), (small**2).sum(axis=1)
+        rest = (values.sum() - small.sum(axis=1)) / first
+        variance = (square / of.sizes[1] - mean**2) / (of.sizes[1] - 1)
+        variance += (((values**2).sum() - square) / first - rest**2) / (first - 1)
+        order = np.argsort((mean - rest) / np.sqrt(variance))
+        each = int(FAR * levels[0] / 2 * ASSIGNED)
+        p = np.ones(ASSIGNED)
+        for which in (*order[:each], *order[-each:]):
+            in_second = np.isin(np.arange(people), chosen[which])
+            p[which] = compare_means(values, ~in_second, in_second, bounds=of.bounds, level=LEAST).p_value
+        found.append(p)
+    p_values = np.concatenate(found)
+    return [
+        Line(
+            what=f"test of equal means at {level:g}",
+            population=f"{of.name}, {first} and {of.sizes[1]} people",
+            kind="test",
+            nominal=level,
+        ).seen(p_values < level)
+        for level in levels
+    ]
+
+
 def promises(book: Book) -> None:
     """Declare the lines."""
+    for population in POPULATIONS[:4]:
+        book.several(f"far, {population.sizes}", partial(far_levels, of=population), samples=25)
     for population in POPULATIONS:
         book.several(
             f"{population.name}, {population.sizes}",

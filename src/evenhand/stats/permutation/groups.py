@@ -89,15 +89,12 @@ class GroupedValues:
         level: float | None = None,
     ) -> MeanComparison:
         """Return the comparison of the means of two sets of groups: see `compare_means`."""
-        found = self.approximate(first, second, bounds)
-        levels = alpha, alpha if level is None else level
-        if (
-            found is not None
-            and isinstance(found.reference, Approximated)
-            and is_fine(found.reference, found.t, levels)
-        ):
-            return found
+        rough, levels = self.approximate(first, second, bounds), (alpha, alpha if level is None else level)
+        if rough is not None and _is_enough(rough, levels):
+            return rough
         values, counts_a, counts_b, weights = self._cells_of(first, second)
+        if rough is not None and weights is None and _is_enough(rough, levels, values.size):
+            return rough
         return compare_means(values, counts_a, counts_b, weights=weights, bounds=bounds, alpha=alpha, level=level)
 
     def approximate(
@@ -178,6 +175,11 @@ class GroupedValues:
         place = self.codes * values.size + cell
         counts = np.bincount(place, weights=self.people, minlength=self.groups * values.size)
         return values, counts.astype(np.int64).reshape(self.groups, values.size)
+
+
+def _is_enough(rough: MeanComparison, levels: tuple[float, float], values: int = 0) -> bool:
+    """Return whether a comparison by moments needs no draws."""
+    return isinstance(rough.reference, Approximated) and is_fine(rough.reference, rough.t, levels, values)
 
 
 def _shape(a: FloatArray, b: FloatArray) -> tuple[float, float]:
