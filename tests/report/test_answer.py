@@ -293,4 +293,4 @@ def test_a_change_is_not_mixed_with_the_numbers_of_all_periods() -> None:
     rows = {row.question: row for row in given.rows}
     assert re.fullmatch(r"[\d.]+ points since month = 9\.", lines(given, "How big?"))
     assert rows["How sure?"].finding is None
-    assert rows["For whom?"].lines[0] == "All periods together:"
+    assert rows["For whom?"].lines[0] == "Values of all periods together."

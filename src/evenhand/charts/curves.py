@@ -31,6 +31,8 @@ _MOST_SQUARE = 1.6
 """The largest square, as a share of the panel's height."""
 _MANY = 150
 """The number of points from which they are drawn small."""
+_AROUND = 'class="ground" fill="none" stroke="#fff" stroke-width="5" stroke-linejoin="round" font-weight="600"'
+"""The look of the ground around a text that lies on lines."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,9 @@ class Curve:
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
         """Return the panel as SVG: its width, its height and its content; see `Panel`."""
         panel = self if titles else replace(self, title="", x="", y="")
-        return _Drawing(panel, width or self.width + 64, min(height or self.height, self.height)).made(legend)
+        drawing = _Drawing(panel, width or self.width + 64, min(height or self.height, self.height))
+        drawing.above = self.above if titles else ""
+        return drawing.made(legend)
 
     @property
     def above(self) -> str:
@@ -135,7 +139,7 @@ class _Drawing:
     """A curve as SVG: equally styled parts are one path, so that a page stays small and prints fast."""
 
     def __init__(self, panel: Curve, width: int, height: int) -> None:
-        self.panel, self.width, self.height = panel, width, height
+        self.panel, self.width, self.height, self.above = panel, width, height, panel.above
         self.of_series = {
             name: sorted((row for row in panel.rows if row["series"] == name and row["x"] is not None), key=_by_x)
             for name in panel.series
@@ -166,7 +170,7 @@ class _Drawing:
         """Yield the title, the legend and the vertical axis' title, one below the other."""
         self.top, head = head_of(self.panel.title, self.panel.legend if legend else [], self.width)
         yield head
-        for line in wrap(self.panel.above, letters(self.width)):
+        for line in wrap(self.above, letters(self.width)):
             self.top += LINE
             yield text_at(0, self.top - 4, line)
         self.top += 8
@@ -252,10 +256,11 @@ class _Drawing:
         """Return a mean as a level line in the colour of its series, with its number above all lines."""
         colour = next(colour for name, colour, _ in looks(self.panel.series) if name == series)
         left, right, y = self._x(first), self._x(last), self._y(height)
-        line = f'<path stroke="{colour}" stroke-width="3" opacity=".6" d="M{left} {y}H{right}"/>'
+        line = f'<path stroke="{colour}" stroke-width="3" d="M{left} {y}H{right}"/>'
         text = f"mean {show_tick(round(height, 1), _style(self.panel.percent_y))}"
-        bold = 'fill="currentColor" font-weight="600"'
-        return line + text_at((left + right) / 2, self.top + 12, text, bold, anchor="middle")
+        place = (left + right) / 2, self.top + 12
+        around = text_at(*place, text, _AROUND, anchor="middle")
+        return line + around + text_at(*place, text, 'fill="currentColor" font-weight="600"', anchor="middle")
 
     def _stroke(self, name: str) -> str:
         if not self.panel.dashed:

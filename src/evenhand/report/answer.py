@@ -6,11 +6,12 @@ Is there a problem, how big, how sure, for whom, since when, and what next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.after.drift_section import drift_panel
 from evenhand.after.records import Drift, Extra
+from evenhand.audits import REGISTRY
 from evenhand.charts import Forest, Panel, forest, forest_row
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED
@@ -43,7 +44,8 @@ MOST_DRAWN = 12
 class Row:
     """The answer to one question: lines of text, and the finding, the groups or the panel to draw.
 
-    `key` names the question in every language; `of_finding` is whether the row says what a finding says.
+    `key` names the question in every language; `marks` says what the marks of the picture mean;
+    `of_finding` is whether the row says what a finding says.
     """
 
     key: str
@@ -52,6 +54,7 @@ class Row:
     finding: Finding | None = None
     groups: Forest | None = None
     panel: Panel | None = None
+    marks: str = ""
     of_finding: bool = False
 
 
@@ -196,8 +199,12 @@ def _since_when(audit: Audit, found: Sequence[Concern], wording: PageWording) ->
     """Return since when the first gap that has grown is another one, or that none has, or that this was not asked."""
     drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ())]
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
+        title = wording.metric(REGISTRY[drift.audit].metrics[drift.metric].title_in_sentence)
+        words = {"title": title, "group": drift.group, "reference": drift.reference}
         panel = drift_panel(_extra_of(audit, drift), drift)
-        return _row("since_when", (_change(drift, wording),), wording, panel=panel)
+        panel = replace(panel, title=wording.say("drift_title", "answer", **words), y="")
+        marks = wording.say("drift_marks", "answer")
+        return _row("since_when", (_change(drift, wording),), wording, panel=panel, marks=marks)
     key = "no_change" if drifts else "not_over_time"
     return _row("since_when", (wording.say(key, "answer"),), wording, of_finding=True)
 
@@ -271,7 +278,8 @@ def _whom(
     if drawn is None:
         lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
     if lines or drawn:
-        yield _row("for_whom", lines, wording, groups=drawn)
+        marks = "" if drawn is None or drawn.zero is None else wording.say("dashed", "answer")
+        yield _row("for_whom", lines, wording, groups=drawn, marks=marks)
 
 
 def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wording: PageWording) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from evenhand.charts.look import FONT
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED, limits_to_judge
 from evenhand.core.thresholds import UNDECIDED, VERDICTS, is_least
@@ -329,7 +330,7 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
         if start <= limit <= end
     ]
     top, height = (-13, _HEIGHT + 28) if texts else (0, _HEIGHT)
-    texts = f'<g class="ticks" fill="#57606a" transform="translate(0 -13)">{texts}</g>' if texts else ""
+    texts = f'<g class="ticks" font-family="{FONT}" transform="translate(0 -13)">{texts}</g>' if texts else ""
     return Markup(  # noqa: S704 (numbers are ours, texts are escaped)
         f'<svg class="strip" role="img" viewBox="0 {top} {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
         f"<title>{escape(_picture_title(finding, wording))}</title>{''.join(parts)}{texts}</svg>"

@@ -96,7 +96,7 @@ def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> l
         strip = "" if row.finding is None else front.picture_with_axis(row.finding, wording)
         drawn = None if row.groups is None else _groups_view(row.groups, paged=paged)
         panel = "" if row.panel is None else _panel_view(row, paged=paged)
-        words = {"key": row.key, "question": row.question, "lines": row.lines}
+        words = {"key": row.key, "question": row.question, "lines": row.lines, "marks": row.marks}
         rows.append({**words, "strip": strip, "groups": drawn, "panel": panel})
     return rows
 
@@ -105,11 +105,12 @@ def _panel_view(row: Row, *, paged: bool) -> Markup:
     """Return the chart of a row, drawn; charts escape all text of the data."""
     if row.panel is None:
         return Markup("")
-    width, height = (_ANSWER_ON_PAPER, _HEIGHT_ON_PAPER) if paged else (540, 90)
-    svg = to_svg(row.panel, row.question, " ".join(row.lines), name="answer-panel", width=width, height=height)
+    words = row.question, " ".join(row.lines)
     if paged:
-        return Markup('<img class="chart" alt="{}" src="{}">').format(" ".join(row.lines), as_source(svg))
-    return Markup(svg)  # noqa: S704
+        svg = to_svg(row.panel, *words, name="answer", width=_ANSWER_ON_PAPER, height=90)
+        return Markup('<img class="chart" alt="{}" src="{}">').format(words[1], as_source(svg))
+    drawn = ((n, to_svg(row.panel, *words, name=f"answer-{n}", width=w, height=90)) for n, w in _ANSWER_WIDTHS.items())
+    return Markup("").join(Markup(f'<div class="{name}-only">{svg}</div>') for name, svg in drawn)  # noqa: S704
 
 
 def _groups_view(panel: Forest, *, paged: bool) -> dict[str, Any]:
@@ -309,7 +310,8 @@ _CHART_WIDTHS = {1: 960, 2: 470, 3: 340, 4: 290}
 _WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 650, 2: 310, 3: 203}, 125
 _MANY_ROWS = 100
 """The rows of a figure from which panels with one axis stand side by side."""
-_PHONE, _ANSWER_ON_PAPER = 330, 425
+_PHONE, _ANSWER_ON_PAPER = 330, 529
+_ANSWER_WIDTHS = {"wide": 540, "narrow": _PHONE}
 _PAPER = 650
 """The width of a page between its margins, in pixels."""
 

@@ -18,6 +18,7 @@ from evenhand.charts.forest_rows import (
     lengths_of,
     rows_of,
 )
+from evenhand.charts.look import FONT
 
 _ROW = 15
 """The height of a line in pixels; its letters have 12, which is 9 pt."""
@@ -207,7 +208,7 @@ def _picture(panel: Forest, paper: _Layout, rows: Sequence[_Row], *, head: bool)
     axis = f'<g fill="#444" transform="translate(0 -1)">{axis_numbers(panel, x, 12, paper.room)}</g>' if head else ""
     drawn = [f'<path fill="none" {look} d="{"".join(parts)}"/>' for look, parts in paths.items()]
     size = f'width="{paper.width}" height="{(height + 1) * _ROW}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">{axis}{"".join(drawn)}</svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}">{axis}{"".join(drawn)}</svg>'
 
 
 def _marks(line: ForestRow, x: Callable[[float], str], top: int, panel: Forest) -> Iterator[tuple[str, str]]:
