@@ -392,3 +392,10 @@ def test_people_are_smaller_where_all_groups_then_stand_in_one_row() -> None:
 
     assert heights(650, 6) < heights(650, 4) < heights(340, 4)
     assert heights(960, 6) == heights(960, 1)
+
+
+def test_icons_say_fewer_than_one_rather_than_none() -> None:
+    """5 of 18 missed frauds among 2,378 people are 0.2 of 100: none is drawn, and the words say so."""
+    group = OfHundred("North", 2_378, 1, 0, (27, 2_360), (5, 18))
+    assert group.told("a", "b") == ("1 a (27 of 2,360)", "fewer than 1 b (5 of 18)")
+    assert OfHundred("East", 100, 0, 0, (0, 90), (0, 10)).told("a", "b") == ("0 a (0 of 90)", "0 b (0 of 10)")

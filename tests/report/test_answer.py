@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.audits.agreement.messages import say as say_agreement
 from evenhand.report.answer import MOST_SENTENCES, Answer, answer
+from evenhand.report.cautions import cautions, widest_gap
 from evenhand.report.front import picture_with_axis
 from evenhand.report.wording import page_wording
 
@@ -115,8 +117,74 @@ def test_nothing_found_says_how_large_a_difference_could_have_been_missed() -> N
     given = told(two_groups(500, 503, 1000), {"metric": "selection_rate", "max": 0.1})
     assert given.certainty == "not_shown"
     assert given.sentences[0] == "The limit is met, and no difference between groups is established."
-    assert given.sentences[1].startswith("By group, of 1,000 in each group, screen selects: B 503, A 500.")
-    assert "could be at most 4.0" in given.sentences[1]
+    assert "By group, of 1,000 in each group, screen selects: B 503, A 500" in given.sentences[1]
+    assert "4.0 points" in given.sentences[1]
+
+
+def test_what_could_have_been_missed_is_the_largest_of_all_gaps_in_shares() -> None:
+    """Not that of the first finding: the sentence, its groups and the rows below are about one gap."""
+    rng = np.random.default_rng(11)
+    score = rng.beta(2, 3, 2_000).round(4)
+    data = {"sex": rng.choice(["F", "M"], 2_000), "score": score, "y": (rng.random(2_000) < score).astype(int)}
+    run = audited(eh.Table(data, outcome="y", groups="sex", predictions="score", favourable="selected"), parity={})
+    shares = [finding for finding in run.findings if finding.unit == "share"]
+    assert {finding.metric for finding in shares} == {"selection_rate", "tpr", "fpr"}
+    widest = widest_gap(run.findings)
+    assert widest is not None
+    assert widest.of == 3
+    assert widest.most == max(finding.high or 0.0 for finding in shares)
+    given = answer(run)
+    assert f"{100 * widest.most:.1f} points" in given.sentences[1]
+    assert given.sentences[1].endswith(f"({widest.finding.number}).")
+    assert next(row for row in given.rows if row.key == "how_sure").finding == widest.finding
+
+
+def test_few_people_are_counted_as_people_and_nobody_only_where_nobody_is() -> None:
+    table = eh.Table(
+        {"group": ["A"] * 18 + ["B"] * 1000, "hired": [1] * 5 + [0] * 13 + [1] * 997 + [0] * 3},
+        groups="group",
+        predictions={"screen": {"column": "hired", "favourable": "selected"}},
+    )
+    (sentence,) = answer(audited(table, parity={"metrics": "selection_rate"})).sentences
+    assert "A 278 (5 of 18)" in sentence
+    assert "B 997" in sentence  # of 100 it would be 100
+
+
+def test_a_finding_on_agreement_says_that_it_is_not_correctness() -> None:
+    rng = np.random.default_rng(1)
+    old = np.arange(600) % 3 == 0
+    first = rng.random(600) < np.where(old, 0.10, 0.45)
+    second = first ^ (rng.random(600) < 0.08)
+    table = eh.Table(
+        {"age": np.where(old, "old", "young"), "a": first.astype(int), "b": second.astype(int)}, groups="age"
+    )
+    run = eh.audit(table, agreement={"raters": ["a", "b"]})
+    assert [finding.metric for finding in run.findings if finding.significance == "directed"] == ["kappa"]
+    told_first = " ".join(answer(run).sentences)
+    for caution in cautions(run, next(f for f in run.findings if f.metric == "kappa"), page_wording()):
+        assert told_first.count(caution) == 1
+    german = page_wording("de")
+    assert german.message(say_agreement("caution")) in " ".join(answer(run, german).sentences)
+
+
+def test_a_verdict_says_what_its_limits_hold_on() -> None:
+    """One person in forty has a score near 1: few of the smaller group carry the variance."""
+    rng = np.random.default_rng(3)
+    score = np.concatenate([np.where(np.arange(3_000) % 40 == 0, 0.9, 0.02), np.where(np.arange(60) < 2, 0.9, 0.5)])
+    score = (score + 0.01 * rng.random(3_060)).round(4)
+    table = eh.Table(
+        {"group": ["A"] * 3_000 + ["B"] * 60, "score": score},
+        groups="group",
+        predictions={"m": {"column": "score", "favourable": "not_selected"}},
+    )
+    run = audited(table, parity={"metrics": "mean_score", "thresholds": [{"metric": "mean_score", "max": 0.05}]})
+    (gap,) = run.results["parity"].rows("gaps", kind="difference", against="worst_pair")
+    (finding,) = run.findings
+    assert (gap.rests_on, finding.verdict) == ("few people", "does_not_meet")
+    assert finding.reason is not None
+    assert finding.reason.id == "parity.rests_on_few_people"
+    assert "few_people" not in repr(finding.detail)
+    assert page_wording().message(finding.reason) in answer(run).sentences[0]
 
 
 def test_nothing_compared_is_not_the_same_as_nothing_found() -> None:

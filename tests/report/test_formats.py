@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pypdfium2
 import pypdfium2.raw as pdfium
 import pytest
@@ -28,6 +29,7 @@ from evenhand.charts import forest
 from evenhand.cli.main import main
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError, MissingExtraError
+from evenhand.messages.formats import show
 from evenhand.report import page
 from evenhand.report.answer import answer
 from evenhand.report.formats import FORMATS, make_files
@@ -60,6 +62,26 @@ def test_markdown_tells_every_finding_and_no_name_becomes_markup(audit: eh.Audit
     assert "<b>" not in text
     assert "[a](" not in text
     assert "**Does not meet** (at most 5 points)" in text
+
+
+def test_markdown_points_to_no_picture(tmp_path: Path) -> None:
+    """It has no charts and few tables: its words stand alone, and hold the numbers of the calibration."""
+    people = eh.datasets.make_defendants(800, seed=1)
+    scores = np.random.default_rng(1).beta(2, 3, 800).round(4)
+    table = eh.Table(
+        {**people.to_dict("list"), "score": scores, "month": [f"2026-{1 + at % 6:02d}" for at in range(800)]},
+        outcome="rearrested",
+        groups="sex",
+        predictions="score",
+        favourable="not_selected",
+    )
+    run = eh.audit(table, parity={}, report={"period": "month"})
+    text = text_of(run, "md", "report.md").partition("## Provenance")[0]
+    assert not re.findall(r"\b(?:chart|picture|(?:table|figure) (?:below|above)|dashed|outlines)\b", text)
+    rows = [row for row in run.results["parity"].rows("calibration", group="Male") if row.n >= 10]
+    worst = max(rows, key=lambda row: abs((row.value or 0.0) - (row.mean_score or 0.0)))
+    assert f"with a mean score of {show(worst.mean_score)}" in text
+    assert f"(n = {worst.n})" in text
 
 
 def test_markdown_has_the_front_page_of_the_report_in_its_language(tmp_path: Path) -> None:

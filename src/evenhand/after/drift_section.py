@@ -54,7 +54,7 @@ def section(extra: Extra) -> Section:
             (
                 "Drift",
                 "It says that a gap was not the same in all periods: whether it goes one way, comes back, or only "
-                "varies from period to period, the chart shows; the test does not.",
+                "varies from period to period, the gaps of the periods show; the test does not.",
             ),
         ),
     )

@@ -441,7 +441,7 @@ class _SuppressedRecords:
         when = {significance: _filtered_parts(parts, filtered) for significance, parts in claim.when.items()}
         groups = (filtered.publishable(group) for group in claim.omitted.groups if not self._is_unpublished(group))
         shown = Omitted(tuple(group for group in groups if group is not None), claim.omitted.compared)
-        texts = {"aside": claim.aside, "family": claim.family, "withheld": claim.withheld}
+        texts = {"aside": claim.aside, "family": claim.family, "withheld": claim.withheld, "condition": claim.condition}
         claim = replace(claim, chance=None, tested_people=None)  # both depend on withheld groups
         return replace(claim, estimates=published, omitted=shown, when=when, **_filtered_parts(texts, filtered))
 
@@ -461,6 +461,7 @@ class _SuppressedRecords:
             headline=False,
             aside=None,
             family=None,
+            condition=None,
             undefined_id=None,
             p_value=None,
             withheld=None,
@@ -498,7 +499,7 @@ def _filtered_limits(
 def _filtered_parts(parts: Mapping[str, Any], filtered: RecordFilter) -> dict[str, Any]:
     """Return the parts of a claim with publishable sentences."""
     changed = dict(parts)
-    for name in {"aside", "family"} & parts.keys():
+    for name in {"aside", "family", "condition"} & parts.keys():
         changed[name] = _filtered_sentence(parts[name], filtered)
     if isinstance(parts.get("withheld"), Message):
         changed["withheld"] = filtered.reason(parts["withheld"])

@@ -18,12 +18,36 @@ _SMALLER = 0.68
 
 @dataclass(frozen=True)
 class OfHundred:
-    """A group of 100 people: its name and size, and how many are drawn solid and as outlines."""
+    """A group of 100 people: its name and size, and how many are drawn solid and as outlines.
+
+    `solid_people` and `hollow_people` are the people themselves: how many, and of how many.
+    """
 
     group: str
     n: int
     solid: int
     hollow: int
+    solid_people: tuple[int, int] = (0, 0)
+    hollow_people: tuple[int, int] = (0, 0)
+
+    def told(self, solid: str, hollow: str) -> tuple[str, str]:
+        """Return both numbers in words, with the people themselves.
+
+        Examples
+        --------
+        >>> OfHundred("East", 380, 1, 0, (2, 378), (1, 2)).told("wrongly selected", "wrongly not selected")
+        ('1 wrongly selected (2 of 378)', 'fewer than 1 wrongly not selected (1 of 2)')
+        """
+        return (
+            _told(self.solid, self.solid_people, solid),
+            _told(self.hollow, self.hollow_people, hollow),
+        )
+
+
+def _told(number: int, people: tuple[int, int], what: str) -> str:
+    """Return a number of 100, and the people; where it is rounded to nobody, that it is fewer than one."""
+    rounded = "fewer than 1" if number == 0 and people[0] else f"{number}"
+    return f"{rounded} {what}" + (f" ({people[0]:,} of {people[1]:,})" if people[1] else "")
 
 
 @dataclass(frozen=True)
@@ -71,8 +95,7 @@ class Icons:
         for text in (
             group.group or " ",
             f"n = {group.n:,}",
-            f"{group.solid} {self.solid}",
-            f"{group.hollow} {self.hollow}",
+            *group.told(self.solid, self.hollow),
         ):
             yield from wrap(text, letters(width)) or [""]
 

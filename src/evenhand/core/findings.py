@@ -193,6 +193,7 @@ class Claim:
     key : claims with the same key say the same thing, and give one finding; None if no other claim does.
     test_key : claims with the same key and p-value state the outcome of one test; None if no other claim does.
     one_sided : whether its limits are exact enough that "meets" may rest on one-sided ones at alpha.
+    condition : what its limits hold on; said with a verdict that they decide, else among the details.
     withheld : why no verdict may be given, whatever the interval; None if one may. If there is no number, it is the
         reason with or without a threshold.
     omitted : the groups that the number leaves out for their size; a limit that one of them breaks is not met.
@@ -209,6 +210,7 @@ class Claim:
     key: Hashable | None = None
     test_key: Hashable | None = None
     one_sided: bool = False
+    condition: Message | None = None
     withheld: Message | None = None
     omitted: Omitted = field(default_factory=Omitted)
     chance: Chance | None = None
@@ -308,7 +310,7 @@ class FindingMaker:
             against=against,
             headline=self.sentence(sentence_id, {"unit": metric.style(), "metric": record.metric, **arguments}),
             detail=self._detail(record, metric, claim, outcome),
-            reason=_reason(record, metric, check, outcome, self.spec.counted),
+            reason=_conditional_reason(record, metric, check, outcome, self.spec.counted),
             unit=metric.unit,
             **_columns(record, _NUMBERS),
             bound_low=None if outcome.bounds is None else outcome.bounds[0],
@@ -345,8 +347,10 @@ class FindingMaker:
             parts.append(say("people_behind", n=_people_behind(record, claim)))
         aside = claim.aside(record) if callable(claim.aside) else claim.aside
         numbers = [say("detail", parts=tuple(parts))] if parts else []
+        condition = None if outcome.verdict in _ON_LIMITS else claim.condition
         not_compared = None if outcome.verdict == "meets" else claim.omitted.names()
-        return join_sentences([*numbers, *(message for message in (aside, not_compared) if message is not None)])
+        more = (condition, aside, not_compared)
+        return join_sentences([*numbers, *(message for message in more if message is not None)])
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
         """Return the finding of a threshold that fits no record."""
@@ -455,6 +459,22 @@ def _size(gap: Gap, style: Format) -> Message:
     if bounds is None:
         return say(f"{noun}_size{ending}", size=gap.value, unit=style)
     return say(f"{noun}_open{ending}", low=bounds[0], high=bounds[1], unit=style)
+
+
+_ON_LIMITS: tuple[Verdict, ...] = ("meets", "does_not_meet", "not_confirmed")
+"""The verdicts that limits decide."""
+
+
+def _conditional_reason(
+    record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str
+) -> Message | None:
+    """Return what the limits hold on that decide a verdict, then the reason for it."""
+    reason, condition = _reason(record, metric, check, outcome, counted), check.claim.condition
+    if condition is None or outcome.verdict not in _ON_LIMITS:
+        return reason
+    parts = reason.args.get("parts") if reason is not None and reason.id == "core.sentences" else None
+    others = parts if isinstance(parts, tuple) else () if reason is None else (reason,)
+    return join_sentences([condition, *others])
 
 
 def _reason(

@@ -16,13 +16,13 @@ from evenhand.charts import Forest, Panel, forest, forest_row
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED
 from evenhand.messages import Message
-from evenhand.messages.formats import DASH, show
+from evenhand.messages.formats import show
+from evenhand.report.cautions import cautions, could_be_missed, widest_gap
 from evenhand.report.concerns import (
     Certainty,
     Concern,
     concerns,
     profile_line,
-    values_line,
 )
 from evenhand.report.frequencies import GroupValues, group_values, status_quo_values, values_compared
 from evenhand.report.front import comparison_key, groups_compared, is_established, rank
@@ -133,9 +133,19 @@ def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> 
         if told.isdisjoint({source, concern.place}) and not (is_rule and told):
             told |= {source} if concern.place is None else {source, concern.place}
             sentence = concern.sentence if concern.finding is None else f"{concern.sentence} ({concern.finding.number})"
-            yield " ".join([sentence, *_more_broken(concern, found, wording)])
+            yield " ".join(
+                [sentence, *_more_broken(concern, found, wording), *_cautions(concern, told, audit, wording)]
+            )
     if not found:
         yield from _all_clear(audit, wording)
+
+
+def _cautions(concern: Concern, told: set[object], audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield what a concern does not show, each sentence once."""
+    for sentence in () if concern.finding is None else cautions(audit, concern.finding, wording):
+        if sentence not in told:
+            told.add(sentence)
+            yield sentence
 
 
 def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
@@ -156,10 +166,15 @@ def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
         return
     key = "none_established" if not judged else "one_met" if len(judged) == 1 else "all_met"
     yield wording.say(key, "answer", number=len(judged))
-    if wording.interval(compared[0]) != DASH and not compared[0].is_limit:
-        values = values_line(audit, compared[0], wording)
-        key = _one_sided("largest_possible", compared[0])
-        yield wording.say(key, "answer", values=values, interval=wording.interval(compared[0]))
+    told = " ".join((*could_be_missed(audit, compared, wording), *cautions(audit, _first(compared), wording)))
+    if told:
+        yield told
+
+
+def _first(findings: Sequence[Finding]) -> Finding:
+    """Return the finding that stands for ranked ones of which none is established: the gap that may be the largest."""
+    widest = widest_gap(findings)
+    return findings[0] if widest is None else widest.finding
 
 
 def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
@@ -169,7 +184,13 @@ def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
     if found and (drift := found[0].drift) is not None:
         place = (drift.audit, drift.model, drift.grouping, drift.metric)
         findings[:0] = [f for f in ranked if (f.audit, f.model, f.grouping, f.metric) == place]
-    return next(iter([*findings, *ranked]), None)
+    return next(iter([*findings, *([] if found else _widest_first(ranked)), *ranked]), None)
+
+
+def _widest_first(ranked: Sequence[Finding]) -> list[Finding]:
+    """Return the finding that stands for those of which none is established, if one has a number."""
+    numbers = [finding for finding in ranked if finding.value is not None]
+    return [_first(numbers)] if numbers else []
 
 
 # The rows -------------------------------------------------------------------------------------------------------------

@@ -111,6 +111,8 @@ def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWordi
     sentence = wording.say(key, "answer", values=values, limit=limit, amount=wording.amount(finding))
     if finding.verdict in UNDECIDED and is_established(finding):
         return f"{sentence} {wording.say('yet_different', 'answer')}"
+    if finding.verdict == "does_not_meet" and finding.reason is not None:  # what its limits hold on
+        return f"{sentence} {wording.message(finding.reason)}"
     return sentence
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
-from evenhand.core.records import OK, Against, Gap, Value, coordinates_of
+from evenhand.core.records import OK, STANDARDISED, Against, Gap, Value, coordinates_of
 from evenhand.messages import Argument, Message
 from evenhand.messages.formats import Format, show
 from evenhand.messages.shared import say
@@ -37,6 +37,7 @@ class GroupValues:
     reference : the group that others are compared with, if there is one.
     overall : the value of everybody, if there is one.
     compared : the groups that are large enough to be compared.
+    of_people : whether shares are of whole people, neither weighted nor standardised.
     """
 
     metric: Metric
@@ -46,6 +47,7 @@ class GroupValues:
     reference: str | None = None
     overall: float | None = None
     compared: tuple[str, ...] = ()
+    of_people: bool = False
 
     @property
     def named(self) -> list[Value]:
@@ -65,7 +67,9 @@ class GroupValues:
             return None
         for number in (100, 1_000, 10_000):
             rounded = {share: round(share * number) for share in shares}
-            if len(set(rounded.values())) == len(rounded) and all(n or not share for share, n in rounded.items()):
+            if len(set(rounded.values())) == len(rounded) and all(
+                _is_faithful(*each, number) for each in rounded.items()
+            ):
                 return number
         return None
 
@@ -116,6 +120,7 @@ def _groups_at(audit: Audit, finding: Finding, where: _Place, names: Sequence[st
         reference=next((gap.reference for gap in _gaps(result, where, "reference")), None),
         overall=_overall(result, where, found),
         compared=tuple(value.group for value in values if value.status == OK),
+        of_people=audit.config.data.get("weight") is None and where[2] != STANDARDISED,
     )
 
 
@@ -152,12 +157,31 @@ def _same_coordinates(value: Value, finding: Finding) -> bool:
     return all(own[name] == finding.coordinates[name] for name in own.keys() & finding.coordinates.keys())
 
 
+def _is_faithful(share: float, counted: int, of: int) -> bool:
+    """Tell whether nobody and everybody are said only of shares of 0 and 1."""
+    return (counted > 0 or share == 0) and (counted < of or share == 1)
+
+
+_FEW = 100
+"""Below so many people a share is also said as what it is: 5 of 18."""
+
+
+def _counted(value: Value, wording: PageWording) -> str | None:
+    """Return a share of few people as people, where it is one of whole people."""
+    people = (value.value or 0.0) * value.n
+    if value.n >= _FEW or abs(people - round(people)) > 1e-6:
+        return None
+    return wording.say("people_of", "answer", people=round(people), n=value.n)
+
+
 def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value] | None = None) -> str:
     """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"."""
     per = groups.per()
     parts = []
     for value in groups.named if shown is None else shown:
         number = show(value.value, groups.style()) if per is None else wording.count(round((value.value or 0.0) * per))
+        if per is not None and groups.of_people and (people := _counted(value, wording)) is not None:
+            number = f"{number} ({people})"
         is_aside = value.group == groups.largest and value.group not in groups.pair
         parts.append(
             wording.say(

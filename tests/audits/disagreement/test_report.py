@@ -13,8 +13,11 @@ import polars as pl
 import pytest
 
 import evenhand as eh
+from evenhand.audits.disagreement.metrics import METRICS
 from evenhand.charts import to_svg
 from evenhand.core.display import DisplayTable, Figure
+from evenhand.core.records import open_range
+from evenhand.messages.formats import show
 
 from .conftest import SETTINGS, Audit, Frame, make_answers
 
@@ -59,6 +62,34 @@ def test_the_figure_of_single_critics_shows_truth_and_errors(full: eh.Disagreeme
         "Predictive equality",
         "Overall misclassification",
     ]
+
+
+def test_in_words_a_gap_left_open_has_both_ends_and_no_direction() -> None:
+    """Its bounds may include the other direction: who is above by its largest value is not who is above."""
+    kidneys = eh.datasets.make_kidney_offers(200, 60, seed=1)
+    settings: dict[str, Any] = {
+        "decision": "quality",
+        "critic": "critic",
+        "case": "offer",
+        "disagree": "disagrees",
+        "resamples": 100,
+        "answers": {"labels": [1, 2, 3, 4]},
+    }
+    result = eh.disagreement(eh.Table(kidneys, groups="donor_age"), **settings)
+    rates = next(p for p in result.section().parts if isinstance(p, Figure) and p.title == "Rates by donor_age")
+    words = dict(sentence.split(": ", 1) for sentence in rates.description.rstrip(".").split(". "))
+    gaps = {METRICS[gap.metric].title: gap for gap in result.rows("gaps", stakeholder=None, same_as=None)}
+    assert {title for title in gaps if open_range(gaps[title]) is not None} == {
+        "Equal opportunity",
+        "Predictive equality",
+    }
+    for title, told in words.items():
+        bounds = open_range(gaps[title])
+        if bounds is None:
+            assert told.endswith(f"by {show(gaps[title].value, 'points')} points")
+        else:
+            assert all(show(bound, "points") in told for bound in bounds)
+            assert "left open" in told
 
 
 def test_plot_frames_and_repr(full: eh.DisagreementResult, audit: Audit) -> None:

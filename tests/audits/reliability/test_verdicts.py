@@ -428,7 +428,7 @@ def test_a_group_called_like_our_name_for_everybody_is_refused() -> None:
 
 
 def test_the_report_says_that_all_groups_are_taken_alike(middle: eh.Table) -> None:
-    alike = "Everybody's entries are taken to go wrong alike"
+    alike = "Entries are assumed to go wrong equally often"
     assert any(note.text.startswith(alike) for note in audited(middle).notes)
     found = audited(middle, group_noise={"group": {"A": 1.5, "B": 1}})
     assert not any(note.text.startswith(alike) for note in found.notes)

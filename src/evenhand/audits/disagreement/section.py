@@ -147,14 +147,23 @@ def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
     caption = f"Rates of every label. {_EXACT_OR_OPEN}"
     if groups > MOST_GROUPS:
         caption += f" The {MOST_GROUPS} groups with the most answers of {groups} are drawn; the table has them all."
-    description = " ".join(
-        f"{METRICS[gap.metric].title}: {gap.group} above {gap.reference} by up to {show(gap.upper, 'points')} points."
-        for gap in result.rows("gaps", grouping=grouping, stakeholder=None, same_as=None)
-        if gap.upper is not None
-    )
+    gaps = result.rows("gaps", grouping=grouping, stakeholder=None, same_as=None)
+    description = " ".join(_gap_in_words(gap) for gap in gaps if gap.upper is not None)
     grouping_findings = [f for f in result.findings if f.grouping == grouping and "stakeholder" not in f.coordinates]
     shows = figure_sentence(grouping_findings, RATES, result.spec.finding_alpha)
     return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)), shows)
+
+
+def _gap_in_words(gap: DisagreementGap) -> str:
+    """Return the size of a gap; of one that is left open, that its direction is, too."""
+    title, bounds = METRICS[gap.metric].title, open_range(gap)
+    if bounds is None:
+        return f"{title}: {gap.group} above {gap.reference} by {show(gap.value, 'points')} points."
+    low, high = (show(bound, "points") for bound in bounds)
+    return (
+        f"{title}: which group is higher is left open, and the gap may be anything from {low} to {high} points; the "
+        f"most is {gap.group} above {gap.reference}."
+    )
 
 
 def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:

@@ -25,14 +25,15 @@ def error_figure(result: ParityResult, grouping: str) -> Figure | None:
     if not panels:
         return None
     described = (
-        f"{panel.title}, of 100 {group.group}: {group.solid} {_SOLID}, {group.hollow} {_HOLLOW}"
+        f"{panel.title}, of 100 {group.group}: {', '.join(group.told(_SOLID, _HOLLOW))}"
         for panel in panels
         for group in panel.groups
     )
     return Figure(
         f"Errors per 100 people, by {grouping}",
-        f"Solid: {_SOLID}, without the positive outcome. Outlines: {_HOLLOW}, with it. Pale: rightly decided. Of many "
-        "groups the largest are drawn.",
+        f"Of 100 people of a group. Solid: {_SOLID}, without the positive outcome. Outlines: {_HOLLOW}, with it. Pale: "
+        "rightly decided. In brackets: of how many without, or with, the positive outcome. Of many groups the largest "
+        "are drawn.",
         f"{'; '.join(described)}.",
         panels,
         DESCRIBES,
@@ -72,4 +73,5 @@ def of_hundred(true: Value, false: Value) -> OfHundred | None:
         return None
     everybody = true.n + false.n
     selected, missed = round(100 * wrong / everybody), round(100 * (true.n - right) / everybody)
-    return OfHundred(str(true.group), everybody, selected, min(missed, 100 - selected))
+    people = (int(wrong), false.n), (int(true.n - right), true.n)
+    return OfHundred(str(true.group), everybody, selected, min(missed, 100 - selected), *people)

@@ -15,7 +15,7 @@ from evenhand.audits.parity.result import ParityGap
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
-from evenhand.core.findings import Arguments, Claim, join_sentences
+from evenhand.core.findings import Arguments, Claim
 from evenhand.core.omitted import Omitted
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.core.thresholds import limits_record
@@ -47,7 +47,8 @@ def make_claims(
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and gap.rests_on != "one person" and _is_headline(gap, spec, roles),
-            aside=join_sentences(list(_asides(gap, groups, metrics[gap.metric]))),
+            aside=_groups_between(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
+            condition=_condition(gap),
             test_key=_test_key(gap, number),
             one_sided=gap.rests_on in _ONE_SIDED,
             when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
@@ -202,13 +203,10 @@ def _omitted(groups: Collection[Value]) -> Omitted:
     return Omitted(left_out, tuple(record.value or 0.0 for record in defined if _is_compared(record)))
 
 
-def _asides(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Iterator[Message]:
-    """Yield what few people leave open and, of a worst pair, the values of the other groups."""
-    if gap.rests_on in ("bounds", "few people", "one person"):
-        yield say(f"rests_on_{gap.rests_on.replace(' ', '_')}")
-    between = _groups_between(gap, groups, metric) if gap.against == "worst_pair" else None
-    if between is not None:
-        yield between
+def _condition(gap: ParityGap) -> Message | None:
+    """Return what few people leave open in the limits."""
+    few = gap.rests_on in ("bounds", "few people", "one person")
+    return say(f"rests_on_{str(gap.rests_on).replace(' ', '_')}") if few else None
 
 
 def _groups_between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:

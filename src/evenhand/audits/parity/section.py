@@ -27,7 +27,7 @@ from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
     from evenhand.audits.parity.definition import ParityMetric
-    from evenhand.audits.parity.result import ParityGap, ParityResult
+    from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
     from evenhand.audits.parity.spec import ParitySpec
 
 _STRATA_NOTE = (
@@ -148,8 +148,37 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
         f"{grey}. {reading} Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
     )
     panels = tuple(charts.calibration_panels(result, grouping))
-    words = "The table below holds every point of the chart."
-    return Figure(f"Calibration by {grouping}", caption, words, panels, DESCRIBES)
+    return Figure(f"Calibration by {grouping}", caption, _calibration_in_words(result, grouping), panels, DESCRIBES)
+
+
+def _calibration_in_words(result: ParityResult, grouping: str) -> str:
+    """Describe, for every group, the bin in which score and outcome are farthest apart.
+
+    Of scores that are no probabilities, the outcome in the lowest and in the highest bin.
+    """
+    groups: dict[tuple[str, str], list[CalibrationRecord]] = {}
+    for record in result.rows("calibration", grouping=grouping):
+        if record.n >= result.spec.min_count and record.value is not None and record.mean_score is not None:
+            groups.setdefault((record.model, record.group), []).append(record)
+    describe = _farthest_bin if charts.are_probabilities(result) else _outer_bins
+    return " ".join(f"{model}, {group}: {describe(bins)}." for (model, group), bins in groups.items())
+
+
+def _farthest_bin(bins: Sequence[CalibrationRecord]) -> str:
+    worst = max(bins, key=lambda record: abs((record.value or 0.0) - (record.mean_score or 0.0)))
+    return (
+        f"score and outcome are farthest apart in the bin from {worst.bin_low:g} to {worst.bin_high:g}, with a mean "
+        f"score of {show(worst.mean_score)} and the positive outcome for {show(worst.value, 'percent')} "
+        f"(n = {worst.n:,})"
+    )
+
+
+def _outer_bins(bins: Sequence[CalibrationRecord]) -> str:
+    first, last = min(bins, key=lambda record: record.bin_low), max(bins, key=lambda record: record.bin_low)
+    return (
+        f"the outcome is positive for {show(first.value, 'percent')} in the lowest bin (n = {first.n:,}) and "
+        f"{show(last.value, 'percent')} in the highest (n = {last.n:,})"
+    )
 
 
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:

@@ -45,6 +45,7 @@ def make_claims(
             arguments=_arguments(gap, spec),
             headline=gap.metric == told and gap.against == "reference" and gap.group is not None,
             aside=join_sentences(asides),
+            condition=_condition(gap),
             family=_family(gap, compared),
             key=_gap_arguments(gap) if compared == 2 else None,
         )
@@ -114,14 +115,18 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Arguments:
     }
 
 
+def _condition(gap: ReliabilityGap) -> Message | None:
+    """Return what few people leave open in the limits."""
+    few = gap.rests_on in ("bounds", "few people")
+    return say(f"rests_on_{str(gap.rests_on).replace(' ', '_')}") if few else None
+
+
 def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None, seed: int) -> Iterator[Message]:
     """Yield additions to a gap's size, interval and p-value."""
     if gap.value is not None:
         pair = gap.against == "reference"
         words = {"group": gap.group, "reference": gap.reference} if pair else {}
         yield say("mean_of_pair" if pair else "mean", **words, levels=levels, seed=seed)
-    if gap.rests_on in ("bounds", "few people"):
-        yield say(f"rests_on_{gap.rests_on.replace(' ', '_')}")
     if gap.status.id == "core.unbounded_above":
         yield shared("sentence", text=without_kind(gap.status))
     if unequal is not None:
