@@ -116,7 +116,8 @@ def test_tables(cli: Cli, place: Path, content: str, message: str) -> None:
         (
             ["0.5", "1.5", "inf", "0"],
             "score column 's' lies outside 0 to 1 in 2 rows (such as '1.5', 'inf'); "
-            "rescale it, or give its --range lowest,highest and --threshold.",
+            "rescale it, give its --range lowest,highest and --threshold, or for a number such as a salary say "
+            "--numbers.",
         ),
         (
             ["0.5", "", "nan", "0"],

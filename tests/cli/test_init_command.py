@@ -199,7 +199,10 @@ def test_flags_give_roles(cli: Cli, place: Path) -> None:
     [
         (["--groups", "femal"], "--groups got 'femal', which is not in the data; did you mean 'female'?"),
         (["--decisions", "north,nrth"], "--decisions got 'nrth', which is not in the data; did you mean 'north'?"),
-        (["--favourable", "good"], "--favourable got 'good'; known names: 'selected', 'not_selected'"),
+        (
+            ["--favourable", "good"],
+            "--favourable got 'good'; known names: 'selected', 'not_selected', 'higher', 'lower'",
+        ),
         (["--decisions", "wage", "--scores", "wage"], "--scores 'wage' is among --decisions, too; name it once."),
         (["--scores", "city"], "--scores 'city' holds no numbers; give it as --decisions, or convert it."),
         (["--outcome", "one"], "--outcome 'one' is 1 in every row; an outcome has two values: name another column."),

@@ -236,7 +236,8 @@ def test_outcomes_and_decisions_of_other_values(engine: str) -> None:
     ]
     assert problems({"hired": [1, 0, 2, 1]}, ENGINES[engine], outcome=None, predictions={"m": "hired"}) == [
         "decision column 'hired' has 1 row that is neither 0/1 nor yes/no (such as '2'); "
-        "name the value that counts with `selected`, or for a score give kind='score' and its range."
+        "name the value that counts with `selected`, for a score give kind='score' and its range, or for a number such "
+        "as a salary kind='number'."
     ]
 
 
@@ -244,12 +245,14 @@ def test_outcomes_and_decisions_of_other_values(engine: str) -> None:
 def test_scores_outside_their_range(engine: str) -> None:
     assert problems({"risk": [0.5, math.inf, -math.inf, 1.5]}, ENGINES[engine]) == [
         "score column 'risk' lies outside 0 to 1 in 3 rows (such as '-inf', '1.5', 'inf'); "
-        "rescale it, or give its range=(lowest, highest) and `threshold`."
+        "rescale it, give its range=(lowest, highest) and `threshold`, or for a number such as a salary say "
+        "kind='number'."
     ]
     wide = {"m": {"column": "age", "range": [25, 45], "threshold": 30}}
     assert problems(make=ENGINES[engine], predictions=wide) == [
         "score column 'age' lies outside 25 to 45 in 2 rows (such as '20', '50'); "
-        "rescale it, or give its range=(lowest, highest) and `threshold`."
+        "rescale it, give its range=(lowest, highest) and `threshold`, or for a number such as a salary say "
+        "kind='number'."
     ]
 
 
@@ -416,9 +419,10 @@ def test_every_problem_at_once() -> None:
         "prediction column 'rsik' is not in the data; did you mean 'risk'?",
         "weight column 'weight' is negative in 1 row of 4 (row 2), down to -1; weights must be 0 or more.",
         "outcome column 'hired' has 1 row that is neither 0/1 nor yes/no (such as '5'); "
-        "name the value that counts with `positive`.",
+        "name the value that counts with `positive`, or for a number such as a salary say outcome_kind='number'.",
         "score column 'risk' lies outside 0 to 1 in 1 row (such as '7'); "
-        "rescale it, or give its range=(lowest, highest) and `threshold`.",
+        "rescale it, give its range=(lowest, highest) and `threshold`, or for a number such as a salary say "
+        "kind='number'.",
         "outcome column 'hired' is missing in 1 row of 4 (row 4); fill it, or drop it with missing='drop'.",
         "prediction column 'risk' is missing in 1 row of 4 (row 3); fill it, or drop it with missing='drop'.",
         "group column 'race' has only one group ('A'); there is nothing to compare: leave it out.",

@@ -92,6 +92,15 @@ def audit(
     ] = None,
     scores: Annotated[Many, _of_data(about="Score column, or name=column; can be repeated.")] = None,
     decisions: Annotated[Many, _of_data(about="Decision column, or name=column; can be repeated.")] = None,
+    numbers: Annotated[
+        Many,
+        _of_data(
+            about="Column of a number to compare, such as a salary, or name=column; with --outcome its errors, too."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None, _of_data(about="With --numbers and --outcome: the largest error that counts as none.")
+    ] = None,
     threshold: Annotated[
         float | None, _of_data(about="A person is selected if the score is above this (default 0.5).")
     ] = None,
@@ -112,7 +121,11 @@ def audit(
         Many, _of_data(about="Metric to compute; can be repeated (default: all that the data allow).")
     ] = None,
     favourable: Annotated[
-        Text, _of_data(about="Which side is good for the person: selected (a loan) or not_selected (a risk flag).")
+        Text,
+        _of_data(
+            about="Which side is good for the person: selected (a loan) or not_selected (a risk flag); of --numbers "
+            "higher or lower."
+        ),
     ] = None,
     id_column: Annotated[
         Text, _of_data("--id", about="Column that identifies a person; values must be unique.")
@@ -158,6 +171,8 @@ def audit(
         "groups": groups,
         "scores": scores,
         "decisions": decisions,
+        "numbers": numbers,
+        "tolerance": tolerance,
         "threshold": threshold,
         "range": score_range,
         "selected": selected,
@@ -261,7 +276,8 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
             step(f"Reading {target}")
             table = _table(target, for_data)
         within, metrics = (_split_columns(for_data[name] or (), table.kinds) for name in ("within", "metrics"))
-        sections: dict[str, Any] = {DEFAULT: {"within": within, "metrics": metrics or None}}
+        settings = {"within": within, "metrics": metrics or None, "tolerance": for_data["tolerance"]}
+        sections: dict[str, Any] = {DEFAULT: settings}
         report = {"profile": _split_columns(for_data["profile"] or (), ())}
         return run_audit(table, seed=seed, plan=plan, thresholds=limits, report=report, **sections)
 
@@ -323,10 +339,10 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
     from evenhand.table.sources import open_source
 
     reading = _file_options(options)
-    if not options["groups"] or not (options["scores"] or options["decisions"]):
+    if not options["groups"] or not any(options[kind] for kind in ("scores", "decisions", "numbers")):
         open_source(path, reading, ())  # a missing file is reported first
         raise ConfigError(
-            "to audit a data file name its columns with --groups and --scores or --decisions (and "
+            "to audit a data file name its columns with --groups and --scores, --decisions or --numbers (and "
             "--outcome); or write an audit.toml with: evenhand init {path}",
             path=path,
         )
@@ -388,6 +404,9 @@ def _each_prediction(options: Mapping[str, Any], columns: Collection[str]) -> It
     for text in _split_columns(options["decisions"] or (), columns):
         name, column = _named(text)
         yield name, {"column": column, "kind": "decision", **selected}
+    for text in _split_columns(options["numbers"] or (), columns):
+        name, column = _named(text)
+        yield name, {"column": column, "kind": "number"}
 
 
 def _named(text: str) -> tuple[str, str]:

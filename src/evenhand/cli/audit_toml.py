@@ -16,6 +16,7 @@ from evenhand.table.files import FileOptions
 from evenhand.table.profile import ColumnProfile, Look
 
 _GUESSES = 6
+_SIDES_OF_DECISIONS = '"selected" (a loan) or "not_selected" (a risk flag)'
 _CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
 """Characters that a comment may not hold; in names between quotes they are escaped already."""
 
@@ -102,7 +103,10 @@ class _Writer:
         guesses = self._listed("outcome")
         if roles.outcome:
             yield f"outcome = {quoted(roles.outcome)}    # what really happened"
-            yield from self._value("positive", roles.positive, roles.outcome)
+            if roles.numbers:
+                yield 'outcome_kind = "number"    # and so are the predictions'
+            else:
+                yield from self._value("positive", roles.positive, roles.outcome)
         elif "outcome" in roles.open:
             yield f'outcome = ""    # open: what really happened{guesses}; or remove the line'
         else:
@@ -159,11 +163,13 @@ class _Writer:
         if guessed := roles.guesses.get("count"):
             meaning = "how many people a row stands for"
             yield from self._optional("count", roles.count, meaning, f"# count = {quoted(guessed[0])}    # {meaning}")
-        open_side = '# favourable = "..."    # good for a person: "selected" (a loan) or "not_selected" (a risk flag)'
+        sides = '"higher" (a salary) or "lower" (a price)' if roles.numbers else _SIDES_OF_DECISIONS
+        open_side = f'# favourable = "..."    # good for a person: {sides}'
         yield from self._optional("favourable", roles.favourable, "the side that is good for a person", open_side)
         meaning = "what the system does to a person it selects"
         open_verb = f'# selected_word = "..."    # {meaning}: "hires", "flags"'
-        yield from self._optional("selected_word", roles.verb, meaning, open_verb)
+        if not roles.numbers:
+            yield from self._optional("selected_word", roles.verb, meaning, open_verb)
         open_noun = '# people = "..."    # what the people are called: "applicants", "households"'
         yield from self._optional("people", roles.people, "what the people are called", open_noun)
         lacking = roles.lacking(self.seen)
@@ -190,6 +196,11 @@ class _Writer:
             yield from (f"[data.predictions.{quoted(name)}]", f"column = {quoted(name)}", 'kind = "decision"')
             yield from self._value("selected", roles.selected, name)
             yield ""
+        for name in roles.numbers:
+            yield from (f"[data.predictions.{quoted(name)}]", f"column = {quoted(name)}")
+            yield f'kind = "number"    # compared as it is: mean, median, quantiles (seen: {self._ends(name)})'
+            yield ""
+        yield from self._possible_number()
         for name in self._percent():
             yield f"# {name} runs from {self._ends(name)}. If it is a score in percent, remove the # of these lines."
             yield from (f"# [data.predictions.{quoted(name)}]", f"# column = {quoted(name)}", '# kind = "score"')
@@ -198,6 +209,14 @@ class _Writer:
             others = [name for name in roles.guesses["predictions"] if name not in roles.predictions]
             yield f"# Decisions too? {', '.join(others[:_GUESSES])}: each has a section like the ones above."
             yield ""
+
+    def _possible_number(self) -> Iterator[str]:
+        """Yield the lines for a number such as a salary, where no prediction is certain."""
+        guessed = self.roles.guesses.get("numbers", [])
+        if guessed and not self.roles.predictions and "predictions" in self.roles.open:
+            yield f"# To compare {guessed[0]} itself, remove the # of these lines, and the blank `predictions` above."
+            yield f"# [data.predictions.{quoted(guessed[0])}]"
+            yield from (f"# column = {quoted(guessed[0])}", '# kind = "number"', "")
 
     def _percent(self) -> list[str]:
         """Return the columns that may be scores in percent, where certain predictions exist."""

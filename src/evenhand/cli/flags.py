@@ -13,14 +13,14 @@ FLAGS = frozenset(
     (
         *("outcome", "positive", "groups", "cuts", "weight", "id", "scores", "decisions", "threshold", "range"),
         *("selected", "favourable", "within", "metrics", "seed", "decimal", "encoding", "delimiter", "missing_values"),
-        *("labels", "one_hot", "people", "count", "memory_limit"),
+        *("labels", "one_hot", "people", "count", "memory_limit", "tolerance"),
     )
 )
 """The arguments that are flags of `evenhand audit DATA`."""
 
 _OWN_FLAGS = {
     "tables": "--old-settings OLD.toml --new-settings NEW.toml",
-    "predictions": "--scores COLUMN or --decisions COLUMN",
+    "predictions": "--scores COLUMN, --decisions COLUMN or --numbers COLUMN",
 }
 
 
@@ -73,7 +73,7 @@ def _with_value(setting: Setting) -> str | None:
     name, value = setting.name, setting.value
     if name == "missing":
         return "--drop-missing" if value == "drop" else None
-    if name == "kind":
+    if name in ("kind", "outcome_kind"):
         return f"--{value}s"
     if name in _OWN_FLAGS:
         return _OWN_FLAGS[name]

@@ -30,7 +30,8 @@ from evenhand.table.profile import ColumnProfile, Look, look
 
 Many = list[str] | None
 T = TypeVar("T")
-_SIDES = ("selected", "not_selected")
+_HIGHEST_SCORE = 1_000.0
+_SIDES = ("selected", "not_selected", "higher", "lower")
 
 
 def init(
@@ -50,10 +51,17 @@ def init(
     ] = None,
     decisions: Annotated[Many, typer.Option(help="Decision columns, separated by commas; can be repeated.")] = None,
     scores: Annotated[Many, typer.Option(help="Score columns, separated by commas; can be repeated.")] = None,
+    numbers: Annotated[
+        Many,
+        typer.Option(help="Columns of numbers to compare, such as a salary; can be repeated."),
+    ] = None,
     id_column: Annotated[str | None, typer.Option("--id", help="Column that identifies a person.")] = None,
     favourable: Annotated[
         str | None,
-        typer.Option(help="Which side is good for a person: selected (a loan) or not_selected (a risk flag)."),
+        typer.Option(
+            help="Which side is good for a person: selected (a loan) or not_selected (a risk flag); of numbers higher "
+            "or lower."
+        ),
     ] = None,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Drop rows without outcome or prediction, and count them.")
@@ -85,7 +93,8 @@ def init(
     reading = {"decimal": decimal, "encoding": encoding, "delimiter": delimiter, "missing_values": words}
     with error_messages_for(COMMAND):
         seen, options, remarks = _read(data, {name: value for name, value in reading.items() if value is not None})
-    stated = _stated_roles(seen, outcome=outcome, groups=groups, decisions=decisions, scores=scores, id=id_column)
+    listed = {"--groups": groups, "--decisions": decisions, "--scores": scores, "--numbers": numbers}
+    stated = _stated_roles(seen, listed, outcome=outcome, id=id_column)
     stated.favourable, stated.drop_missing = _known_side(favourable), drop_missing
     values = {"groups": stated.groups, "predictions": stated.predictions, "outcome": stated.outcome}
     answered = {role for role, value in values.items() if value}
@@ -205,17 +214,15 @@ def _oddities(column: ColumnProfile, is_group: bool) -> Iterator[str]:
 
 def _stated_roles(
     seen: Look,
+    options: Mapping[str, Many],
     *,
     outcome: str | None,
-    groups: Many,
-    decisions: Many,
-    scores: Many,
     id: str | None,  # noqa: A002
 ) -> Proposal:
     """Return the roles that options give, or refuse a column that the data lack."""
     listed = {
         option: list(dict.fromkeys(part for text in texts or () for part in _columns_of(option, text, seen)))
-        for option, texts in {"--groups": groups, "--decisions": decisions, "--scores": scores}.items()
+        for option, texts in options.items()
     }
     for option, name in {"--outcome": outcome, "--id": id}.items():
         if name is not None:
@@ -228,18 +235,29 @@ def _stated_roles(
             outcome=outcome,
             held=description,
         )
-    _require_scores(listed["--scores"], listed["--decisions"], seen)
+    for option in ("--scores", "--numbers"):
+        _require_numbers(option, listed, seen)
     return Proposal(
-        id=id, outcome=outcome, groups=listed["--groups"], decisions=listed["--decisions"], scores=listed["--scores"]
+        id=id,
+        outcome=outcome,
+        groups=listed["--groups"],
+        decisions=listed["--decisions"],
+        scores=listed["--scores"],
+        numbers=listed["--numbers"],
     )
 
 
-def _require_scores(scores: Sequence[str], decisions: Sequence[str], seen: Look) -> None:
-    for name in scores:
-        if name in decisions:
-            raise ConfigError("--scores {name!r} is among --decisions, too; name it once.", name=name)
+def _require_numbers(option: str, listed: Mapping[str, Sequence[str]], seen: Look) -> None:
+    for name in listed[option]:
+        for other in ("--decisions", "--scores"):
+            if other != option and name in listed[other]:
+                raise ConfigError(
+                    "{option} {name!r} is among {other}, too; name it once.", option=option, name=name, other=other
+                )
         if not seen.columns[name].is_number:
-            raise ConfigError("--scores {name!r} holds no numbers; give it as --decisions, or convert it.", name=name)
+            raise ConfigError(
+                "{option} {name!r} holds no numbers; give it as --decisions, or convert it.", option=option, name=name
+            )
 
 
 def _known_side(favourable: str | None) -> str | None:
@@ -267,7 +285,8 @@ def _require(option: str, name: str, seen: Look) -> None:
 def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     """Yield each role with its columns, or that it is open, with guesses."""
     yield "groups", ", ".join(roles.groups) or _unsettled(roles, "groups", "none")
-    yield from _prediction_summary(roles, seen)
+    yield from _number_summary(roles)
+    yield from _prediction_summary(roles, seen) if roles.scores or roles.decisions or not roles.numbers else ()
     yield "outcome", roles.outcome or _unsettled(roles, "outcome", "none found: error rates need one")
     yield "id", (roles.long[0] if roles.long else roles.id) or "none found"
     if roles.weight:
@@ -276,6 +295,11 @@ def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     if roles.count or guessed:
         yield "count", roles.count or f"open ({_first(guessed, 6)}?): how many people does a row stand for?"
     yield from _default_remarks(roles, seen)
+
+
+def _number_summary(roles: Proposal) -> Iterator[tuple[str, str]]:
+    if roles.numbers:
+        yield "numbers", ", ".join(roles.numbers)
 
 
 def _prediction_summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
@@ -298,7 +322,8 @@ def _default_remarks(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
     if lacking and not roles.drop_missing:
         yield "missing", f'some rows lack {", ".join(lacking)}: an audit stops there, unless missing = "drop" is set'
     if not roles.favourable:
-        yield "favourable", "not said: no side of a gap in selection rates is called worse off"
+        what = "group" if roles.numbers else "side of a gap in selection rates"
+        yield "favourable", f"not said: no {what} is called worse off"
 
 
 def _unsettled(roles: Proposal, role: str, nothing: str) -> str:
@@ -344,16 +369,34 @@ class _Dialogue:
         roles = self.roles
         roles.groups = self._columns("Groups to compare", roles.groups, "groups")
         roles.one_hot = {name: members for name, members in roles.one_hot.items() if name in roles.groups}
-        chosen = self._columns("Decisions or scores", roles.predictions, "predictions")
-        roles.scores = [name for name in chosen if has_many_numbers(self.seen.columns[name])]
-        roles.decisions = [name for name in chosen if name not in roles.scores]
+        self._kinds(self._columns("Decisions or scores", roles.predictions, "predictions"))
         outcome = self._columns("Outcome: what really happened", [roles.outcome] if roles.outcome else [], "outcome", 1)
         roles.outcome = outcome[0] if outcome else None
+
+    def _kinds(self, chosen: Sequence[str]) -> None:
+        """Tell decisions, scores and numbers apart."""
+        many = [column for name in chosen if has_many_numbers(column := self.seen.columns[name])]
+        self.roles.numbers = [column.name for column in many if self._is_number(column)]
+        self.roles.scores = [column.name for column in many if column.name not in self.roles.numbers]
+        self.roles.decisions = [name for name in chosen if name not in self.roles.numbers + self.roles.scores]
+
+    def _is_number(self, column: ColumnProfile) -> bool:
+        """Ask whether numbers that look like salaries are compared as they are, unless an option says so."""
+        if column.name in self.roles.numbers and "predictions" in self.said:
+            return True
+        if not has_role_word(column.name, "number") and (column.high or 0.0) <= _HIGHEST_SCORE:
+            return False
+        return self._yes(f"Is {column.name} a number to compare as it is, as a salary, and no score?")
+
+    def _guesses(self, role: str) -> list[str]:
+        guesses = self.roles.guesses
+        amounts = guesses.get("numbers", []) if role == "predictions" else []
+        return list(dict.fromkeys([*guesses.get(role, []), *amounts]))
 
     def _columns(self, question: str, offered: Sequence[str], role: str, most: int | None = None) -> list[str]:
         if role in self.said:
             return list(offered)
-        guesses = [name for name in self.roles.guesses.get(role, ()) if name not in offered]
+        guesses = [name for name in self._guesses(role) if name not in offered]
         if guesses and not offered:
             print_line(f"  could be: {_first(guesses, 8)}")
 
@@ -374,8 +417,7 @@ class _Dialogue:
     def _values(self) -> None:
         """Ask for the further settings of outcome and predictions."""
         roles = self.roles
-        if roles.outcome and not self.seen.columns[roles.outcome].two_valued:
-            roles.positive = self._value("Which value of the outcome counts?", roles.outcome)
+        self._positive()
         plain = [name for name in roles.decisions if not self.seen.columns[name].two_valued]
         if plain:
             roles.selected = self._value(f"Which value of {plain[0]} means selected?", plain[0])
@@ -388,6 +430,11 @@ class _Dialogue:
                 _two_numbers,
             )
             roles.threshold = _ask("Above which score is a person selected?", "", _one_number)
+
+    def _positive(self) -> None:
+        outcome = None if self.roles.numbers else self.roles.outcome
+        if outcome and not self.seen.columns[outcome].two_valued:
+            self.roles.positive = self._value("Which value of the outcome counts?", outcome)
 
     def _value(self, question: str, column: str) -> str | None:
         values = [str(value) for value in self.seen.columns[column].values]
@@ -405,18 +452,21 @@ class _Dialogue:
     def _side(self) -> None:
         if self.roles.favourable is not None or not self.roles.predictions:
             return
-        sides = {"good": "selected", "bad": "not_selected", "": None}
+        of_numbers = bool(self.roles.numbers)
+        good, bad = ("higher", "lower") if of_numbers else ("selected", "not_selected")
+        sides = {"good": good, "bad": bad, "": None}
 
         def read(answer: str) -> str | None:
             if answer.lower() not in sides:
                 raise ConfigError("answer good, bad, or nothing.")
             return sides[answer.lower()]
 
-        self.roles.favourable = _ask("Is being selected good or bad for a person? Enter leaves it unsaid", "", read)
+        what = f"a higher {self.roles.numbers[0]}" if of_numbers else "being selected"
+        self.roles.favourable = _ask(f"Is {what} good or bad for a person? Enter leaves it unsaid", "", read)
 
     def _words(self) -> None:
         """Ask for the verb and the noun of the report's sentences."""
-        if self.roles.predictions:
+        if self.roles.scores or self.roles.decisions:
             verb = "What does the system do to a person it selects, as in hires or flags? Enter: selects"
             self.roles.verb = _ask(verb, "", lambda answer: answer or None)
         noun = "What are the people called, as in applicants or households? Enter leaves it out"

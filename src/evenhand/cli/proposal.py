@@ -51,6 +51,11 @@ _WORDS: dict[str, tuple[str, str]] = {
         "risk prob probability proba propensity pred predicted prediction yhat decile score",
         "rating logit pct percent percentage",
     ),
+    "number": (
+        "salary salaries wage wages earnings compensation remuneration price rent gehalt lohn preis miete salaire "
+        "loyer prix salario sueldo precio stipendio prezzo salaris loon",
+        "income amount grade gpa premium bonus cost pay fee points days hours",
+    ),
     "weight": ("pweight sampleweight surveyweight wgt", "weight weights wt"),
 }
 _TIMES = frozenset(
@@ -67,7 +72,7 @@ class Proposal:
 
     Parameters
     ----------
-    id, outcome, groups, scores, decisions, weight : the certain roles.
+    id, outcome, groups, scores, decisions, numbers, weight : the certain roles.
     count : the column that says how many people a row stands for, if the user says so.
     guesses : for each open role, its possible columns, the best first.
     open : the roles that the user must assign before an audit.
@@ -85,6 +90,7 @@ class Proposal:
     groups: list[str] = field(default_factory=list)
     scores: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)
     weight: str | None = None
     count: str | None = None
     guesses: dict[str, list[str]] = field(default_factory=dict)
@@ -105,15 +111,15 @@ class Proposal:
     @property
     def used(self) -> set[str]:
         """Every column that has a role."""
-        named = {*self.groups, *self.scores, *self.decisions, *self.panel, *(self.long or ())}
+        named = {*self.groups, *self.predictions, *self.panel, *(self.long or ())}
         return (named | {c for c in (self.id, self.outcome, self.weight, self.count) if c}) | {
             member for members in self.one_hot.values() for member in members
         }
 
     @property
     def predictions(self) -> list[str]:
-        """The columns of scores and of decisions."""
-        return [*self.scores, *self.decisions]
+        """The columns of scores, of decisions and of numbers."""
+        return [*self.scores, *self.decisions, *self.numbers]
 
     def lacking(self, seen: Look) -> list[str]:
         """Return the outcome and prediction columns with missing values."""
@@ -279,6 +285,8 @@ def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
         roles.open.add("decisions")
     texts = [c for c in _certain(free, "decision") if c.kind == "text" and c.distinct <= 5]
     roles.guesses["predictions"] = [*strong, *_names(texts), *_names(_strong_or_weak(numbers, "score")), *weak]
+    amounts = [c for c in numbers if c.distinct > MOST_GROUPS]
+    roles.guesses["numbers"] = _names([*_certain(amounts, "number"), *_possible(amounts, "number")])
 
 
 def _scores(named: Sequence[ColumnProfile], beside: Sequence[str]) -> list[str]:

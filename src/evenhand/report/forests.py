@@ -9,9 +9,13 @@ from markupsafe import Markup
 
 from evenhand.charts import Forest
 from evenhand.charts.forest_rows import axis_numbers, interval_marks, interval_of, rows_of
+from evenhand.messages.formats import show_tick
 
 _ROW = 18
 """The height of a row of a forest."""
+
+_LEAST_WIDTH, _SHORT = 80.0, 5
+"""The least width of a plot, and the letters of a number that always has room."""
 
 
 def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
@@ -23,6 +27,12 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
         yield f"The dashed line is {dashed}."
     if any(row["small"] for row in rows):
         yield "Broken bars: too few people to be compared."
+
+
+def _room(panel: Forest) -> float | None:
+    """Return the room for the numbers of an axis, if they are long: the least width of a plot."""
+    longest = max(len(show_tick(tick, panel.style)) for tick in panel.ticks())
+    return _LEAST_WIDTH if longest > _SHORT else None
 
 
 def forest_view(panel: Forest) -> dict[str, Any]:
@@ -44,5 +54,5 @@ def forest_view(panel: Forest) -> dict[str, Any]:
         "several": len(panel.series) > 1,
         "paired": panel.paired,
         "counted": any(line.n is not None for line, _ in lines),
-        "axis": picture(axis_numbers(panel, x), 14, ' fill="currentColor"'),
+        "axis": picture(axis_numbers(panel, x, room=_room(panel)), 14, ' fill="currentColor"'),
     }

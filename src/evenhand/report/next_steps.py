@@ -32,9 +32,20 @@ def next_steps(
     if not any(finding.threshold is not None for finding in audit.findings):
         yield wording.say("next_limits", "answer")
     if any(concern.certainty in ("yes", "differs") for concern in found):
-        for name, descriptor in REGISTRY.items():
-            if descriptor.remedy and name not in audit.results:
-                yield wording.say("next_audit", "answer", question=descriptor.question, audit=name)
+        yield from _remedies(audit, wording)
+
+
+def _remedies(audit: Audit, wording: PageWording) -> Iterator[str]:
+    """Yield the audits that look for a remedy and were not run."""
+    for name, descriptor in REGISTRY.items():
+        if descriptor.remedy and name not in audit.results and not _are_numbers(audit):
+            yield wording.say("next_audit", "answer", question=descriptor.question, audit=name)
+
+
+def _are_numbers(audit: Audit) -> bool:
+    """Tell whether nobody is selected: all predictions are numbers, for which no audit looks for a remedy."""
+    predictions = audit.config.data.get("predictions") or {}
+    return bool(predictions) and all(each["kind"] == "number" for each in predictions.values())
 
 
 def _alternatives(audit: Audit, wording: PageWording) -> Iterator[str]:

@@ -217,14 +217,14 @@ def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str,
 def _roles(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
     """Define selection and outcome, the basis of every rate on the page."""
     yield from _selection(data, wording)
-    if data.get("outcome") is not None:
+    if data.get("outcome") is not None and data.get("outcome_kind") != "number":
         value = wording.say("yes") if data["positive"] is None else repr(data["positive"])
         yield "Positive outcome", wording.say("outcome", outcome=data["outcome"], value=value)
 
 
 def _selection(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
     """Define the verb of the sentences: "flags", "hires", or that of a model that is called otherwise."""
-    predictions = data.get("predictions", {})
+    predictions = {name: each for name, each in data.get("predictions", {}).items() if each["kind"] != "number"}
     rules = {
         (prediction.get("selected_word", "selects"), _selected(prediction, wording))
         for prediction in predictions.values()

@@ -319,7 +319,8 @@ def _chosen_metrics(spec: ParitySpec, *, are_numbers: bool) -> list[str]:
     chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
     if spec.metrics is not None:
         return chosen
-    return [name for name in chosen if (BUILT_IN[name].of_number is not None) == are_numbers]
+    of_kind = [name for name in chosen if (BUILT_IN[name].of_number is not None) == are_numbers]
+    return [name for name in of_kind if spec.tolerance is not None or "a tolerance" not in BUILT_IN[name].needs]
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:

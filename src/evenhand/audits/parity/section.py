@@ -39,7 +39,8 @@ _STRATA_NOTE = (
 def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
     """Yield the figures and tables of the section."""
     metrics, confidence = result.metrics, result.spec.confidence
-    yield _gap_figure(result)
+    if charts.gap_metrics(result):
+        yield _gap_figure(result)
     for grouping in result.groupings:
         values = result.rows("values", grouping=grouping, stratum=None)
         gaps = _each_contrast_once(result.rows("gaps", grouping=grouping, stratum=None))
@@ -198,9 +199,10 @@ def methods(result: ParityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec = result.spec
     computed = [spec.known_metrics()[name] for name in dict.fromkeys(record.metric for record in result.values)]
-    yield from _auto_methods() if spec.interval == "auto" else [_bootstrap_method(spec)]
-    if spec.interval == "auto" and any(metric.method == "function" for metric in computed):
-        yield _function_method()
+    if any(metric.of_number is not None for metric in computed):
+        yield from _number_methods()
+    rates = [metric for metric in computed if metric.of_number is None]
+    yield from _rate_methods(spec, rates) if rates else ()
     if spec.custom or spec.within:
         yield Method(
             "Resampled intervals",
@@ -220,6 +222,12 @@ def methods(result: ParityResult) -> Iterator[Method]:
         f"A group with fewer than {spec.min_count} people in a metric's denominator is shown but left out of gaps; "
         "people whose group is missing are a row of their own.",
     )
+
+
+def _rate_methods(spec: ParitySpec, computed: Sequence[ParityMetric]) -> Iterator[Method]:
+    yield from _auto_methods() if spec.interval == "auto" else [_bootstrap_method(spec)]
+    if spec.interval == "auto" and any(metric.method == "function" for metric in computed):
+        yield _function_method()
 
 
 def _auto_methods() -> Iterator[Method]:
@@ -258,6 +266,26 @@ def _auto_methods() -> Iterator[Method]:
         "interval near equality, and its p-value, hold for all pairs of the groups compared (Bonferroni). They are "
         "simultaneous over the pairs of one metric, one grouping and one model, not over several of these.",
         "Berger 1982, Technometrics 24; benchmarks/coverage/parity_level.py shows the coverage",
+    )
+
+
+def _number_methods() -> Iterator[Method]:
+    yield Method(
+        "Means of numbers",
+        "Of one group Student's t, corrected for skewness by Hall's transformation. Two groups are compared by the "
+        "studentised permutation of people, and the limits that invert it. No range of the numbers is assumed. Where "
+        "one person makes up more than half of a group's variance, the mean is no headline, and the median leads. The "
+        "root mean squared error has limits from those of the mean squared error (MOVER).",
+        "Hall 1992, JRSS B 54; Janssen 1997, Statistics and Probability Letters 36; Chung and Romano 2013, Annals of "
+        "Statistics 41",
+    )
+    yield Method(
+        "Medians and other quantiles",
+        "Of one group exact limits from order statistics; with survey weights those of Kish's effective number of "
+        "people. Two groups are compared by both groups' exact limits (MOVER), which hold more often than stated where "
+        "there are few people or many ties.",
+        "Thompson 1936, Annals of Mathematical Statistics 7; Woodruff 1952, JASA 47; Zou and Donner 2008, Statistics "
+        "in Medicine 27",
     )
 
 
