@@ -14,6 +14,7 @@ from evenhand.audits.agreement.messages import say as say_agreement
 from evenhand.report.answer import MOST_SENTENCES, Answer, answer
 from evenhand.report.cautions import cautions, widest_gap
 from evenhand.report.front import picture_with_axis
+from evenhand.report.reversals import reversal_of
 from evenhand.report.wording import page_wording
 
 BERKELEY = {
@@ -195,18 +196,12 @@ def test_nothing_compared_is_not_the_same_as_nothing_found() -> None:
 
 
 def test_a_reversal_comes_first_and_is_told_once() -> None:
-    rows = [
-        (sex, department, admitted)
-        for department, counts in BERKELEY.items()
-        for (sex, admitted), n in zip((("M", 1), ("M", 0), ("F", 1), ("F", 0)), counts, strict=True)
-        for _ in range(n)
-    ]
-    sex, department, admitted = zip(*rows, strict=True)
-    table = eh.Table({"sex": sex, "department": department, "admitted": admitted}, groups="sex", predictions="admitted")
+    table = people_in_departments(**BERKELEY)
     given = answer(audited(table, parity={"metrics": "selection_rate", "within": "department"}))
     assert given.sentences == (
         "By sex, of 100 in each group, admitted selects: M 45, F 30; standardised over department: F 43, M 39. The "
-        "difference points the other way once groups are compared within department.",
+        "difference points the other way once groups are compared within department. Most of the difference within "
+        "department comes from one value of it, A: without A, 0.1 points are left.",
     )
     assert "within department" in lines(given, "What next?")
     assert lines(given, "How big?").endswith("Within department: 4.3 points the other way.")
@@ -214,6 +209,46 @@ def test_a_reversal_comes_first_and_is_told_once() -> None:
     drawn = next(row.groups for row in given.rows if row.groups is not None)
     assert drawn.series == ("overall", "within department")
     assert len(drawn.rows) == 4
+
+
+def people_in_departments(**counts: tuple[int, int, int, int]) -> eh.Table:
+    """Return people of departments: men who are admitted and refused, then women."""
+    rows = [
+        (sex, department, admitted)
+        for department, of in counts.items()
+        for (sex, admitted), n in zip((("M", 1), ("M", 0), ("F", 1), ("F", 0)), of, strict=True)
+        for _ in range(n)
+    ]
+    sex, department, admitted = zip(*rows, strict=True)
+    return eh.Table({"sex": sex, "department": department, "admitted": admitted}, groups="sex", predictions="admitted")
+
+
+@pytest.mark.parametrize(
+    ("departments", "key"),
+    [
+        (BERKELEY, "mostly"),
+        ({"A": (400, 400, 90, 10), "B": (40, 160, 130, 670), "C": (40, 160, 70, 330)}, "by_one"),
+        ({"A": (300, 300, 70, 30), "B": (40, 160, 240, 560), "C": (40, 160, 130, 270)}, "stands"),
+    ],
+)
+def test_a_reversal_says_what_is_left_without_one_stratum(departments: Any, key: str) -> None:
+    run = audited(people_in_departments(**departments), parity={"metrics": "selection_rate", "within": "department"})
+    found = reversal_of(run, page_wording())
+    assert found is not None
+    left = {}
+    for out in departments:
+        kept = [np.array(of, dtype=float) for name, of in departments.items() if name != out]
+        share = np.array([of.sum() for of in kept]) / sum(of.sum() for of in kept)
+        left[out] = sum(s * (of[2] / of[2:].sum() - of[0] / of[:2].sum()) for s, of in zip(share, kept, strict=True))
+    name = min(left, key=lambda each: left[each])
+    assert (left[name] > abs(found.adjusted or 0.0) / 2, left[name] >= 0) == {
+        "stands": (True, True),
+        "mostly": (False, True),
+        "by_one": (False, False),
+    }[key]
+    amount = f"{100 * abs(left[name]):.1f} points"
+    words = {"factor": "department", "stratum": name, "amount": amount}
+    assert found.sentence.endswith(page_wording().say(f"reversed_{key}", "answer", **words))
 
 
 def test_a_gap_that_has_grown_is_a_problem_with_a_date() -> None:

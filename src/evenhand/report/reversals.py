@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evenhand.core.findings import Finding
 from evenhand.core.records import STANDARDISED
+from evenhand.messages.formats import show
 from evenhand.report.concerns import values_line
 from evenhand.report.frequencies import GroupValues, group_values, told_values
+from evenhand.report.front import is_established
+from evenhand.report.leave_one_out import strata_of, without_each
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import TIMES
 
@@ -70,5 +75,38 @@ def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWo
     groups = told_values(adjusted, wording, shown)
     standardised = wording.say("standardised", "answer", factor=factor, groups=groups)
     pooled = values_line(audit, finding, wording)
-    sentence = wording.say("reversed", "answer", pooled=pooled, standardised=standardised, factor=factor)
-    return Reversal(finding, sentence, factor, pair_difference(adjusted, adjusted.pair))
+    known = any(is_established(f) and _is_within(f, finding) for f in audit.findings)
+    key = "reversed" if known else "reversed_unsure"
+    sentence = wording.say(key, "answer", pooled=pooled, standardised=standardised, factor=factor)
+    whole = " ".join([sentence, *_without_one(audit, finding, adjusted, factor, wording)])
+    return Reversal(finding, whole, factor, pair_difference(adjusted, adjusted.pair))
+
+
+def _is_within(other: Finding, finding: Finding) -> bool:
+    """Tell whether a finding is on the standardised gap of another one."""
+    place = attrgetter("model", "grouping", "metric")
+    return other.stratum == STANDARDISED and place(other) == place(finding)
+
+
+def _without_one(
+    audit: Audit, finding: Finding, adjusted: GroupValues, factor: str, wording: PageWording
+) -> Iterator[str]:
+    """Yield how much of the gap is left without the stratum that makes most of it.
+
+    If less than half is left, one stratum makes the reversal; if nothing is left, or the order turns, it alone does.
+    """
+    within, style = pair_difference(adjusted, adjusted.pair) or 0.0, adjusted.metric.style("difference")
+    left = [
+        ((pair_difference(values, adjusted.pair) or 0.0) / within, name)
+        for name, values in without_each(strata_of(audit, finding, adjusted), adjusted)
+    ]
+    if not left:
+        return
+    share, name = min(left)
+    amount = wording.number(show(abs(share * within), style))
+    amount = wording.say("points", amount=amount) if style == "points" else amount
+    key = "stands" if share >= _HALF else "mostly" if share >= 0 else "by_one"
+    yield wording.say(f"reversed_{key}", "answer", factor=factor, stratum=name, amount=amount)
+
+
+_HALF = 0.5
