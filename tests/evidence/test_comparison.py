@@ -512,3 +512,18 @@ def test_a_comparison_without_numbers_has_nothing_to_draw() -> None:
     with pytest.raises(ConfigError, match="there is nothing to draw: no finding has a number in both audits"):
         empty.plot()
     assert "<svg" not in empty._repr_html_()
+
+
+def test_a_reference_group_that_changes_is_named() -> None:
+    """Two groups of about the same size change places: no gap to the reference is in both audits."""
+
+    def month(largest: int, reference: str | None = None) -> eh.Audit:
+        groups = ["A"] * 200 + ["B"] * largest + ["C"] * 60
+        data = {"g": groups, "hired": [number % 2 for number in range(len(groups))]}
+        table = eh.Table(data, groups="g", predictions="hired", favourable="selected")
+        return eh.audit(table, parity={"metrics": "selection_rate", "reference": reference})
+
+    told = [note for note in eh.compare(month(190), month(210)).settings if note.id == "evidence.reference_changed"]
+    assert [(note.args["grouping"], note.args["old"], note.args["new"]) for note in told] == [("g", ("A",), ("B",))]
+    same = eh.compare(month(190, reference="A"), month(210, reference="A"))
+    assert not any(note.id == "evidence.reference_changed" for note in same.settings)

@@ -14,7 +14,7 @@ from evenhand.audits import REGISTRY
 from evenhand.charts import Picture
 from evenhand.core.display import DisplayTable, Number, Range, make_table
 from evenhand.core.files import write_files
-from evenhand.core.records import OVERALL
+from evenhand.core.records import OVERALL, Gap
 from evenhand.core.thresholds import VERDICTS, Verdict
 from evenhand.errors import ConfigError
 from evenhand.evidence.changes import (
@@ -323,6 +323,7 @@ def _differences(before: Audit, after: Audit) -> Iterator[Message]:
     rows = [audit.data["rows_used"] for audit in (before, after)]
     yield say("rows_then_now", before=rows[0], now=rows[1])
     yield from _without_counterpart(before, after)
+    yield from _other_references(before, after)
     old, new = before.config.as_dict(), after.config.as_dict()
     for section in dict.fromkeys([*old, *new]):
         if section != "report":
@@ -336,3 +337,30 @@ def _without_counterpart(before: Audit, after: Audit) -> Iterator[Message]:
     if old != new:
         only = [say("findings", n=len(names - other)) for names, other in ((old, new), (new, old))]
         yield say("without_counterpart", old=only[0], new=only[1])
+
+
+def _other_references(before: Audit, after: Audit) -> Iterator[Message]:
+    """Yield the groupings whose reference group is another one, so that no gap to it is in both audits.
+
+    Without a `reference` it is the largest group, and two groups of about the same size may change places.
+    """
+    for name in shared_audits(before, after):
+        old, new = (_references(audit, name) for audit in (before, after))
+        changed = [grouping for grouping in old.keys() & new.keys() if old[grouping] != new[grouping]]
+        for grouping in sorted(changed):
+            groups = {"old": tuple(sorted(old[grouping])), "new": tuple(sorted(new[grouping]))}
+            yield say("reference_changed", audit=name, grouping=grouping, **groups)
+
+
+def _references(audit: Audit, name: str) -> dict[str, set[str]]:
+    """Return the reference groups of an audit's gaps by grouping."""
+    found: dict[str, set[str]] = {}
+    for gap in audit.results[name].tables.get("gaps", ()):
+        if (
+            isinstance(gap, Gap)
+            and gap.against == "reference"
+            and gap.grouping is not None
+            and gap.reference is not None
+        ):
+            found.setdefault(gap.grouping, set()).add(gap.reference)
+    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evenhand.core.findings import Finding
@@ -30,25 +31,28 @@ def strata_of(audit: Audit, finding: Finding, adjusted: GroupValues) -> list[Str
 
     Standardised values are the means over strata, each with everybody's share of people.
     """
-    result = audit.results[finding.audit]
-    of_stratum: dict[str, list[Value]] = {}
-    for value in result.tables.get("values", ()):
-        place = (value.model, value.grouping, value.metric)
-        if place == (finding.model, finding.grouping, finding.metric) and value.stratum not in (None, STANDARDISED):
-            of_stratum.setdefault(str(value.stratum), []).append(value)
-    groups = {value.group for value in adjusted.values}
-    strata = [_stratum(name, values, groups) for name, values in of_stratum.items()]
-    shared = [stratum for stratum in strata if groups <= stratum.values.keys()]
-    least = result.spec.min_count
-    shared = [s for s in shared if all(v.n >= least for v in of_stratum[s.name] if v.group in groups)]
     known = {value.group: value.value or 0.0 for value in adjusted.values}
-    again = standardised(shared)
-    return shared if all(abs(again.get(group, -1.0) - known[group]) < _SAME for group in groups) else []
+    least = audit.results[finding.audit].spec.min_count
+    found = (_stratum(values, known, least) for values in _by_stratum(audit, finding).values())
+    strata = [stratum for stratum in found if stratum is not None]
+    again = standardised(strata)
+    return strata if all(abs(again.get(group, -1.0) - known[group]) < _SAME for group in known) else []
 
 
-def _stratum(name: str, values: Sequence[Value], groups: set[str]) -> Stratum:
-    of_groups = {value.group: value.value for value in values if value.group in groups and value.value is not None}
-    return Stratum(name, sum(value.n for value in values), of_groups)
+def _by_stratum(audit: Audit, finding: Finding) -> dict[str, list[Value]]:
+    """Return the values of all groups in each stratum."""
+    found: dict[str, list[Value]] = {}
+    place = attrgetter("model", "grouping", "metric")
+    for value in audit.results[finding.audit].tables.get("values", ()):
+        if isinstance(value, Value) and value.stratum not in (None, STANDARDISED) and place(value) == place(finding):
+            found.setdefault(str(value.stratum), []).append(value)
+    return found
+
+
+def _stratum(values: Sequence[Value], groups: Collection[str], least: int) -> Stratum | None:
+    """Return a stratum in which every group is large enough; None for any other."""
+    large = {v.group: v.value for v in values if v.group in groups and v.n >= least and v.value is not None}
+    return Stratum(str(values[0].stratum), sum(v.n for v in values), large) if large.keys() == set(groups) else None
 
 
 def standardised(strata: Sequence[Stratum]) -> dict[str, float]:
