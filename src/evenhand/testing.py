@@ -59,7 +59,7 @@ def assert_meets(
     ... except AssertionError as failed:
     ...     print(str(failed).partition(';')[0])
     1 of 1 thresholds is not met:
-    - By sex, hired selects 60.0% of M and 40.0% of F
+    - By sex, hired selects: 60.0% (M), 40.0% (F)
     """
     limits = _as_settings(thresholds)
     audit_args: dict[str, Any] = {**sections, **({"thresholds": limits} if limits else {})}

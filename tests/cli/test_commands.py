@@ -212,7 +212,7 @@ def test_characters_that_the_terminal_lacks(place: Path) -> None:
     done = subprocess.run(arguments, cwd=place, env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     summary, _, results = done.stdout.partition(b"Report: out/report.html\n")
-    assert b"100.0% of ??" in summary
+    assert b"100.0% (??)" in summary
     assert "é🙂" in results.decode("utf-8")
 
 

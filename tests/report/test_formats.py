@@ -207,7 +207,7 @@ def test_the_pdf_is_paged_tagged_and_tells_the_findings(audit: eh.Audit) -> None
     document = pypdfium2.PdfDocument(content)
     assert 1 <= len(document) <= 8
     text = "".join(page.get_textpage().get_text_bounded() for page in document)
-    assert "By sex, =model selects 60.0% of" in " ".join(text.split())
+    assert "By sex, =model selects: 60.0%" in " ".join(text.split())
     assert f"/ {len(document)}" in text
     assert document.is_tagged()
 

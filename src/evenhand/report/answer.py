@@ -24,7 +24,7 @@ from evenhand.report.concerns import (
     concerns,
     profile_line,
 )
-from evenhand.report.frequencies import GroupValues, group_values, status_quo_values, values_compared
+from evenhand.report.frequencies import GroupValues, group_values, speaker_of, status_quo_values, values_compared
 from evenhand.report.front import comparison_key, groups_compared, is_established, rank
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, pair_difference, reversal_of
@@ -310,7 +310,7 @@ def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wordin
         yield wording.message(served)
     prediction = audit.config.data.get("predictions", {}).get(finding.model, {})
     side = {"selected": "good", "not_selected": "bad"}.get(prediction.get("favourable"))
-    words = {"model": finding.model, "verb": prediction.get("selected_word", "selects")}
+    words = {"model": speaker_of(audit, finding.model or ""), "verb": prediction.get("selected_word", "selects")}
     if side is not None:
         yield wording.say(f"selected_is_{side}", "answer", **words)
     adjusted = None if reversal is None else _finding_within(audit, reversal)

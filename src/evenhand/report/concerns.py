@@ -18,7 +18,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
 from evenhand.messages import Argument
-from evenhand.report.frequencies import group_values, lead_of, status_quo_values, told_values
+from evenhand.report.frequencies import group_values, lead_of, speaker_of, status_quo_values, told_values
 from evenhand.report.front import distance, is_established, place_of
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import TIMES
@@ -77,7 +77,9 @@ def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
         return wording.say("status_quo_values", "answer", title=title, grouping=grouping, groups=told)
     if groups is None:
         return wording.headline(finding).rstrip(".")
-    return wording.say("values", "answer", lead=lead_of(finding, groups, wording), groups=told_values(groups, wording))
+    return wording.say(
+        "values", "answer", lead=lead_of(audit, finding, groups, wording), groups=told_values(groups, wording)
+    )
 
 
 def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
@@ -180,7 +182,7 @@ def _drift_sentence(audit: Audit, drift: Drift, wording: PageWording) -> str:
         "title": descriptor.metrics[drift.metric].title_in_sentence,
         "lower": lower,
         "higher": higher,
-        "model": drift.model,
+        "model": speaker_of(audit, drift.model),
         "grouping": drift.grouping,
         "since": abs(since),
         "before": abs(before),

@@ -11,7 +11,7 @@ from evenhand.core.metrics import Metric
 from evenhand.core.records import OK, STANDARDISED, Against, Gap, Value, coordinates_of
 from evenhand.messages import Argument, Message
 from evenhand.messages.formats import Format, show
-from evenhand.messages.shared import say
+from evenhand.messages.shared import say, speaker
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import UNNAMED
 
@@ -178,7 +178,9 @@ def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value
     """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"."""
     per = groups.per()
     parts = []
-    for value in groups.named if shown is None else shown:
+    chosen = groups.named if shown is None else shown
+    colon = ":" if any(value.group[-1:].isdigit() for value in chosen) else ""
+    for value in chosen:
         number = show(value.value, groups.style()) if per is None else wording.count(round((value.value or 0.0) * per))
         if per is not None and groups.of_people and (people := _counted(value, wording)) is not None:
             number = f"{number} ({people})"
@@ -187,26 +189,34 @@ def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value
             wording.say(
                 "largest_group" if is_aside else "group_value",
                 "answer",
-                group=wording.label(value.group),
+                group=f"{wording.label(value.group)}{colon}",
                 value=wording.number(number),
             )
         )
     return ", ".join(parts)
 
 
-def lead_of(finding: Finding, groups: GroupValues, wording: PageWording) -> str:
+def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWording) -> str:
     """Return what the values of groups count: "Of 100 households in each group, xgboost flags"."""
     per = groups.per()
     clause = finding.headline.args.get("clause")
     arguments = dict(clause.args if isinstance(clause, Message) else finding.headline.args)
     title = groups.metric.title_in_sentence
-    arguments |= {"title": title, "model": finding.model or "", "per": wording.count(per or 0)}
+    model = speaker_of(audit, finding.model or "")
+    arguments |= {"title": title, "model": model, "per": wording.count(per or 0)}
     own = _share_sentence(finding, arguments)
     if per is not None and own is not None:
         return wording.message(own)
     key = ("values_of" if per is None else "shares_of") + ("_model" if finding.model else "")
     place = arguments.get("place") or say("by", grouping=finding.grouping)
-    return wording.say(key, "answer", title=title, place=place, model=finding.model, per=per)
+    return wording.say(key, "answer", title=title, place=place, model=model, per=per)
+
+
+def speaker_of(audit: Audit, model: str) -> Argument:
+    """Return what sentences call a model of a run."""
+    predictions = audit.config.data.get("predictions", {})
+    verb = predictions.get(model, {}).get("selected_word", "selects")
+    return speaker(model, verb, alone=len(predictions) == 1)
 
 
 def _share_sentence(finding: Finding, arguments: Mapping[str, Argument]) -> Message | None:

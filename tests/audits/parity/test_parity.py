@@ -257,7 +257,7 @@ def test_who_is_worse_off_depends_on_what_selection_means(households: pd.DataFra
         == flagged.get("gaps", metric="accuracy").worse_off
         == flagged.get("gaps", metric="accuracy").reference
     )
-    assert "(Black worse off)" in flagged.findings[0].text
+    assert "; worse off: Black." in flagged.findings[0].text
 
 
 def test_a_mistyped_reference_is_an_error(table: eh.Table) -> None:
@@ -296,8 +296,15 @@ def test_headlines_use_the_readers_verb_and_noun() -> None:
     assert (
         eh.parity(plain, resamples=100)
         .findings[0]
-        .headline.text.startswith("By sex, risk selects 100.0% of F and 0.0% of M;")
+        .headline.text.startswith("By sex, risk selects: 100.0% (F), 0.0% (M);")
     )
+
+
+def test_a_name_that_does_not_read_well_stands_after_a_colon() -> None:
+    data = {"black": [0, 1] * 100, "approve": [1, 0, 1, 1] * 50}
+    table = eh.Table(data, groups="black", predictions="approve", selected_word="approves", people="applicants")
+    said = eh.parity(table, resamples=100).findings[0].headline.text
+    assert said.startswith("By black, the system approves: 100.0% (black = 0), 50.0% (black = 1)")
 
 
 @pytest.mark.parametrize("word", ["", " ", "x" * 41, "flags\x1b[31m"])

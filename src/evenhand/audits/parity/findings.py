@@ -19,8 +19,9 @@ from evenhand.core.findings import Arguments, Claim
 from evenhand.core.omitted import Omitted
 from evenhand.core.records import STANDARDISED, Value
 from evenhand.core.thresholds import limits_record
-from evenhand.messages import Message
+from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
+from evenhand.messages.shared import speaker
 from evenhand.table.roles import TIMES, Roles
 
 _NAMED = 3
@@ -51,7 +52,7 @@ def make_claims(
             condition=_condition(gap),
             test_key=_test_key(gap, number),
             one_sided=gap.rests_on in _ONE_SIDED,
-            when={} if gap.against == "overall" else _sentence_by_significance(gap, number),
+            when={} if gap.against == "overall" else _sentence_by_significance(gap, number, roles),
         )
         is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
         yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
@@ -142,14 +143,15 @@ def _sentence_id(gap: ParityGap) -> str:
     return "two_values"
 
 
-def _sentence_by_significance(gap: ParityGap, groups: int) -> dict[Significance, dict[str, str]]:
+def _sentence_by_significance(gap: ParityGap, groups: int, roles: Roles) -> dict[Significance, dict[str, str]]:
     """Return the sentence on a gap by significance.
 
     Among many groups, a significant difference need not be between these two.
     """
+    worse_off = "two_values_worse_off" if _is_phrase(gap, roles) else "two_values_worse_off_listed"
     differ = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
     ids: dict[Significance, str] = {
-        "directed": differ if gap.worse_off is None else "two_values_worse_off",
+        "directed": differ if gap.worse_off is None else worse_off,
         "significant": differ,
         "not_significant": "no_clear_difference",
         "untested": "not_tested",
@@ -165,10 +167,10 @@ def _arguments(
     return {
         "where": shared("model_place", model=gap.model, place=place_message),
         "place": place_message,
-        "metric": _clause_name(gap, spec),
+        "metric": _listed(_clause_name(gap, spec), gap, roles),
         "ratio": gap.value if gap.kind == "ratio" else None,
         "title": metric.title_in_sentence,
-        "model": gap.model,
+        "model": _speaker(str(gap.model), roles),
         "selects": roles.predictions[str(gap.model)].selected_word,
         "people": shared("called", people=roles.people) if roles.people else None,
         **sides,
@@ -182,6 +184,20 @@ def _clause_name(gap: ParityGap, spec: ParitySpec) -> str:
     if gap.kind != "ratio" or gap.metric not in spec.ratios:
         return gap.metric
     return "selection_ratio" if gap.metric == "selection_rate" else "ratio"
+
+
+def _speaker(model: str, roles: Roles) -> Argument:
+    return speaker(model, roles.predictions[model].selected_word, alone=len(roles.predictions) == 1)
+
+
+def _listed(clause: str, gap: ParityGap, roles: Roles) -> str:
+    """Return the clause that lists groups after a colon, where "54% of girl" would be said."""
+    return clause if _is_phrase(gap, roles) or f"clause_{clause}_listed" not in say else f"{clause}_listed"
+
+
+def _is_phrase(gap: ParityGap, roles: Roles) -> bool:
+    """Tell whether the groups of a gap read well in a sentence, as "Black households" do."""
+    return bool(roles.people) and not any("=" in (name or "") for name in (gap.group, gap.reference))
 
 
 def _coordinates_message(gap: ParityGap, spec: ParitySpec) -> Message:
