@@ -113,7 +113,8 @@ def _fewest(tail: FloatArray, n: FloatArray, q: float) -> FloatArray:
     """Return the least k with P(B <= k) >= tail, B binomial (n, q)."""
     from scipy.special import bdtr, bdtrik
 
+    (tails, sizes), each = np.unique([tail, n], axis=1, return_inverse=True)  # many pairs share a group
     with np.errstate(all="ignore"):
-        k = np.nan_to_num(np.ceil(bdtrik(tail, n, q)))
+        k = np.nan_to_num(np.ceil(bdtrik(tails, sizes, q)))
         before = np.maximum(k - 1.0, 0.0)
-        return np.where(bdtr(before, n.astype(np.int64), q) >= tail, before, k)
+        return np.where(bdtr(before, sizes.astype(np.int64), q) >= tails, before, k)[each.ravel()]

@@ -21,7 +21,7 @@ Limits = Callable[[float], Interval]
 """The limits of each group alone, at a confidence; they must be nested."""
 
 _FARTHEST = 7.0  # normal quantiles: beyond, 1 - confidence has too few digits. The smallest p-value is 2.6e-12.
-_STEPS, _BISECTIONS = 10, 36
+_STEPS, _BISECTIONS = 10, 24
 _TAIL = 1e-10  # below, 1 - probability of the range has too few digits, and Bonferroni is as sharp
 
 

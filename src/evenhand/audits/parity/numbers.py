@@ -16,8 +16,7 @@ from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.rows import NumberRows
 
 _ROUNDING = 1e-13
-_POWERS = tuple((power, each) for power in (1, 2, 3) for each in range(power + 1))
-"""Sums of w^p z^k: for the mean, its variance and its skewness."""
+_MOST = 0.5  # of the variance of a group, by one person
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +46,7 @@ class NumberPeople:
     def _mean(self, metric: ParityMetric) -> GroupValues:
         """Return a mean, or the share of people within the tolerance."""
         assert metric.of_number is not None  # noqa: S101
-        if metric.of_number not in self._sums:
-            self._sums[metric.of_number] = _Sums.build(self.numbers(metric.of_number), self)
-        sums = self._sums[metric.of_number]
+        sums = self._sums_of(metric.of_number)
         is_weighted = self.rows.weight is not None
         values, rest = (each.values(metric, weighted=is_weighted) for each in (sums, sums.rest))
         everybody = sums.everybody.values(metric, weighted=is_weighted)
@@ -58,8 +55,14 @@ class NumberPeople:
         overall, number = float(everybody.value[0]), int(everybody.n[0])
         rest = replace(rest, overall=overall, n_overall=number)
         values = replace(values, rest=rest, share=share, overall=overall, n_overall=number)
-        people = GroupedValues(sums.numbers, np.ones_like(self.codes), self.codes, self.rows.weight, self.groups)
-        return with_people(replace(values, one_person=sums.largest_share > 0.5), people.merged())
+        return with_people(replace(values, one_person=sums.largest_share > _MOST), sums.people.merged())
+
+    def _sums_of(self, of_number: OfNumber) -> _Sums:
+        if of_number not in self._sums:
+            ones = np.ones_like(self.codes)
+            people = GroupedValues(self.numbers(of_number), ones, self.codes, self.rows.weight, self.groups)
+            self._sums[of_number] = _Sums(people, people.moments)
+        return self._sums[of_number]
 
     def _of_function(self, metric: ParityMetric) -> GroupValues:
         """Return a function of means, such as the root mean squared error; its limits follow from theirs."""
@@ -136,52 +139,22 @@ class _Sums:
 
     Parameters
     ----------
-    numbers : the number of each person.
-    n : (groups,) people.
-    of : (groups,) sums of w^p z^k by (p, k), with z the standardised number.
-    scale : the mean and standard deviation of all numbers.
-    farthest : (groups,) the largest distance from the group's mean times the weight, in standard deviations.
+    people : the number of each person.
+    of : (5, 5, groups) sums of w^p z^k, with z the standardised number.
     """
 
-    numbers: FloatArray
-    n: IntArray
-    of: dict[tuple[int, int], FloatArray]
-    scale: tuple[float, float]
-    farthest: FloatArray
-
-    @classmethod
-    def build(cls, numbers: FloatArray, people: NumberPeople) -> _Sums:
-        """Add up the numbers of people by group."""
-        codes, groups, weight = people.codes, people.groups, people.rows.weight
-        mean = float(np.average(numbers, weights=weight))
-        spread = float(np.sqrt(np.average((numbers - mean) ** 2, weights=weight))) or 1.0
-        z = (numbers - mean) / spread
-
-        def add(values: FloatArray | None) -> FloatArray:
-            return np.bincount(codes, weights=values, minlength=groups).astype(np.float64)
-
-        if weight is None:
-            powers = [add(None if k == 0 else z if k == 1 else z**k) for k in range(4)]
-            of = {(p, k): powers[k] for p, k in _POWERS}
-        else:
-            of = {(p, k): add(weight**p * z**k) for p, k in _POWERS}
-        with np.errstate(all="ignore"):
-            centre = of[1, 1] / of[1, 0]
-        away = np.abs(z - centre[codes]) * (1.0 if weight is None else weight)
-        farthest = np.zeros(groups)
-        np.maximum.at(farthest, codes, away)
-        return cls(numbers, add(None).astype(np.int64), of, (mean, spread), farthest)
+    people: GroupedValues
+    of: FloatArray
 
     @property
     def rest(self) -> _Sums:
         """The sums over everybody outside each group."""
-        others = {key: all_but_one(values) for key, values in self.of.items()}
-        return replace(self, n=all_but_one(self.n), of=others)
+        return replace(self, of=np.moveaxis(all_but_one(np.moveaxis(self.of, -1, 0)), 0, -1))
 
     @property
     def everybody(self) -> _Sums:
         """The sums over everybody, as one group."""
-        return replace(self, n=self.n.sum(keepdims=True), of={key: v.sum(keepdims=True) for key, v in self.of.items()})
+        return replace(self, of=self.of.sum(axis=-1, keepdims=True))
 
     @cached_property
     def squares(self) -> FloatArray:
@@ -193,13 +166,20 @@ class _Sums:
 
     @property
     def largest_share(self) -> FloatArray:
-        """The share of one person in each group's sum of squares, at most."""
+        """The share of one person in each group's sum of squares."""
+        values, codes, (centre, spread) = self.people.values, self.people.codes, self.people.scale
         with np.errstate(all="ignore"):
-            return np.where(self.squares > 0, self.farthest**2 / self.squares, 0.0)
+            mean = centre + spread * self.of[1, 1] / self.of[1, 0]
+            away = np.abs(values - mean[codes])
+            if self.people.weights is not None:
+                away *= self.people.weights / self.people.weights.mean()
+            farthest = np.zeros(self.people.groups)
+            np.maximum.at(farthest, codes, away)
+            return np.where(self.squares > 0, (farthest / spread) ** 2 / self.squares, 0.0)
 
     def values(self, metric: ParityMetric, *, weighted: bool) -> GroupValues:
         """Return the mean of each group."""
-        of, n, (centre, spread) = self.of, self.n, self.scale
+        of, n, (centre, spread) = self.of, np.rint(self.of[0, 0]).astype(np.int64), self.people.scale
         with np.errstate(all="ignore"):
             mean = of[1, 1] / of[1, 0]
             cubes = of[3, 3] - 3.0 * mean * of[3, 2] + 3.0 * mean**2 * of[3, 1] - mean**3 * of[3, 0]

@@ -101,7 +101,7 @@ class GroupedValues:
         self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, bounds: tuple[float, float]
     ) -> MeanComparison | None:
         """Return the comparison by moments alone, however coarse; None if a set has no people or no variance."""
-        a, b = (self._moments[:, :, groups].sum(axis=2) for groups in (first, second))
+        a, b = (self.moments[:, :, groups].sum(axis=2) for groups in (first, second))
         if min(a[0, 0], b[0, 0]) == 0:
             return None
         means, reference = self._means(a, b), Approximated(*_shape(a, b))
@@ -110,7 +110,7 @@ class GroupedValues:
         return comparison_of(means, "difference", "approximation", 1.0 / reference.kurtosis, reference, bounds)
 
     @cached_property
-    def _scale(self) -> tuple[float, float]:
+    def scale(self) -> tuple[float, float]:
         """The mean and the standard deviation of all people, or 1 if there is none."""
         mean = float(np.average(self.values, weights=self.people))
         spread = float(np.sqrt(np.average((self.values - mean) ** 2, weights=self.people)))
@@ -121,17 +121,17 @@ class GroupedValues:
         return float(self.values.min()), float(self.values.max())
 
     @cached_property
-    def _moments(self) -> FloatArray:
+    def moments(self) -> FloatArray:
         """(5, 5, groups) the sums of w^k z^j over people; w^0 z^0 counts them."""
         from evenhand.stats.compiled import add_powers, add_weighted_powers
 
         found = np.zeros((5, 5, self.groups))
         if self.weights is None:
             powers = np.zeros((5, self.groups))
-            add_powers(self.values, self.people, self.codes, self._scale, powers)
+            add_powers(self.values, self.people, self.codes, self.scale, powers)
             found[:] = powers
         else:
-            scale = *self._scale, float(np.average(self.weights, weights=self.people))
+            scale = *self.scale, float(np.average(self.weights, weights=self.people))
             add_weighted_powers(self.values, self.weights, self.people, self.codes, scale, found)
         return found
 
@@ -139,7 +139,7 @@ class GroupedValues:
         """Return the means of two sets of people, in the units of the values, from their moments."""
         from evenhand.stats.permutation.kernels import row_variance
 
-        mean, spread = self._scale
+        mean, spread = self.scale
         sides = np.stack([a, b], axis=2)
         n, w, ww = sides[0, 0], sides[1, 0], sides[2, 0]
         centre = sides[1, 1] / w
