@@ -117,4 +117,5 @@ def _fewest(tail: FloatArray, n: FloatArray, q: float) -> FloatArray:
     with np.errstate(all="ignore"):
         k = np.nan_to_num(np.ceil(bdtrik(tails, sizes, q)))
         before = np.maximum(k - 1.0, 0.0)
-        return np.where(bdtr(before, sizes.astype(np.int64), q) >= tails, before, k)[each.ravel()]
+        least = np.where(bdtr(before, sizes.astype(np.int64), q) >= tails, before, k)
+    return np.asarray(least[each.ravel()])

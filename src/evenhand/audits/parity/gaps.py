@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues, no_limits
-from evenhand.audits.parity.pairs import GroupPairs, LimitPairs, Pairs, make_pairs, p_value_of, worst_p
+from evenhand.audits.parity.pairs import GroupPairs, LimitPairs, Pairs, RootPairs, make_pairs, p_value_of, worst_p
 from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -147,7 +147,9 @@ def pairs_with_rest(values: GroupValues) -> Pairs:
     if values.metric.method == "rank":
         return LimitPairs(partial(_auc_limits, values))
     if values.rates:
-        return LimitPairs(partial(_function_overall_limits, values))
+        moved = LimitPairs(partial(_function_overall_limits, values))
+        is_root = values.metric.of_number == "squared_error"
+        return RootPairs(pairs_with_rest(values.rates[0]), moved, values.value + values.overall) if is_root else moved
     if values.rest is None or values.share is None:
         return LimitPairs(partial(_unknown_limits, values))
     return Overall(make_pairs(values, values.rest), values.share)

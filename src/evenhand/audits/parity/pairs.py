@@ -73,7 +73,10 @@ def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> Gro
     if a.people is not None and a.members is not None and b.members is not None:
         one_person = _either(a.one_person, b.one_person)
         return MeanPairs(a.people, a.members, b.members, a.bounds, of_worst, one_person)
-    return LimitPairs(partial(_moved, a, b), jumps=a.metric.method == "quantile")
+    moved = LimitPairs(partial(_moved, a, b), jumps=a.metric.method == "quantile")
+    if a.metric.of_number == "squared_error" and a.rates:
+        return RootPairs(make_pairs(a.rates[0], b.rates[0], of_worst=of_worst), moved, a.value + b.value)
+    return moved
 
 
 def _either(a: BoolArray | None, b: BoolArray | None) -> BoolArray | None:
@@ -257,6 +260,52 @@ class LimitPairs:
     def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
         """Return the limits of the largest difference, or of the smallest ratio, of all pairs."""
         return _widest(self, kind, confidence, self.limits("difference", 0.5).low.size)
+
+
+@dataclass(frozen=True, eq=False)
+class RootPairs:
+    """Pairs of square roots of means, such as root mean squared errors: the test is that of the means.
+
+    A ratio has the roots of their ratio's limits; a difference those of the means' difference over the sum of the roots,
+    since a - b = (a² - b²) / (a + b). The sum is estimated, too: so the limits are at least as far as those from each
+    root's own limits (MOVER), but for the end by which the test excludes equality.
+
+    Parameters
+    ----------
+    means : the comparison of the means.
+    moved : the comparison of the roots by their own limits.
+    total : the sum of both roots of each pair.
+    """
+
+    means: Pairs
+    moved: LimitPairs
+    total: FloatArray
+
+    @property
+    def p_values(self) -> FloatArray:
+        """The p-value of equality of each pair."""
+        return self.means.p_values
+
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on: see `MeanComparison`."""
+        return self.means.rests_on
+
+    def limits(self, kind: Kind, confidence: float) -> Interval:
+        """Return the limits of each pair's difference or ratio."""
+        low, high = self.means.limits(kind, confidence)
+        if kind == "ratio":
+            return Interval(np.sqrt(np.maximum(low, 0.0)), np.sqrt(high))
+        least, most = self.moved.limits(kind, confidence)
+        low, high = low / self.total, high / self.total
+        return Interval(
+            np.where((low > 0) & ~(least > 0), low, np.fmin(low, least)),
+            np.where((high < 0) & ~(most < 0), high, np.fmax(high, most)),
+        )
+
+    def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
+        """Return the limits of the largest difference, or of the smallest ratio, of all pairs."""
+        return _widest(self, kind, confidence, self.total.size)
 
 
 def _widest(pairs: Pairs, kind: Kind, confidence: float, number: int) -> tuple[float, float]:
