@@ -154,6 +154,6 @@ def promises(book: Book) -> None:
                 book.several(
                     f"{of.name}, {sizes}, {times}",
                     partial(lines_of, of=of, sizes=sizes, times=times),
-                    samples=400 if sizes[0] > 1_000 else 2_000,
+                    samples=300 if sizes[0] > 1_000 else 1_000,
                     guard=100 if sizes == (60, 60) and times == 1.0 else 0,
                 )

@@ -266,9 +266,9 @@ class LimitPairs:
 class RootPairs:
     """Pairs of square roots of means, such as root mean squared errors: the test is that of the means.
 
-    A ratio has the roots of their ratio's limits; a difference those of the means' difference over the sum of the roots,
-    since a - b = (a² - b²) / (a + b). The sum is estimated, too: so the limits are at least as far as those from each
-    root's own limits (MOVER), but for the end by which the test excludes equality.
+    A ratio has the roots of their ratio's limits; a difference those of the means' difference over the sum of the
+    roots, since a - b = (a² - b²) / (a + b). The sum is estimated, too: so the limits are at least as far as those from
+    each root's own limits (MOVER), but for the end by which the test excludes equality.
 
     Parameters
     ----------
