@@ -39,6 +39,8 @@ SIZES = (10, 20, 50, 200)
 POPULATION = 60_000
 # How steep scores are in effort and aggregate, and how noisy.
 KINDS = {"independent": (0.0, 1.0), "smooth": (2.0, 0.3), "polarised": (20.0, 6.0), "rare": (1.0, 0.05)}
+# Of differences only: one in ten differs much; coins of .5 and .3, with two efforts; skewed scores and effort.
+MORE_KINDS = ("one in ten", "coins", "skewed")
 # Equal effort, decisions by a coin: nearly all that differs is between pairs, not between people.
 COINS = (0.5, 0.45, 0.3, 0.1)
 
@@ -57,9 +59,16 @@ def draw(kind: str, weights: str, n: int, rng: np.random.Generator) -> Sample:
     """Draw people from a population."""
     effort, aggregate = rng.beta(2, 3, n), np.tanh(rng.gamma(2, 0.4, n))
     noise, more = rng.standard_normal((2, n))
-    steep, spread = KINDS[kind]
-    if kind == "rare":  # one in twenty is treated quite differently
-        noise, more = (np.where(rng.random(n) < 0.05, 60.0 * shock, shock) for shock in (noise, more))
+    if kind == "coins":
+        first, second, step = ((rng.random(n) < rate).astype(np.float64) for rate in (0.5, 0.3, 0.5))
+        return Sample(first, second, step / 2, 0 * noise, None)
+    if kind == "skewed":
+        effort = np.minimum(1.0, rng.pareto(1.2, n) / 20)
+        return Sample(rng.beta(0.1, 0.1, n), rng.beta(0.1, 0.3, n), effort, 0 * noise, None)
+    steep, spread = KINDS.get(kind, KINDS["rare"])
+    if kind in ("rare", "one in ten"):  # one in twenty, or ten, is treated quite differently
+        rate, times = (0.05, 60.0) if kind == "rare" else (0.1, 20.0)
+        noise, more = (np.where(rng.random(n) < rate, times * shock, shock) for shock in (noise, more))
     score, other = (
         1 / (1 + np.exp(-(steep * (effort + aggregate - 0.9) + spread * shock)))
         for shock in (noise, 0.8 * noise + 0.6 * more)
@@ -233,7 +242,11 @@ def promises(book: Book) -> None:
                 **about,
                 **(few if kind == "rare" and n < 200 else {}),
             )
-            fewer = {**few, "allowed": {20: 0.5, 50: 0.72, 200: 0.9}[n]}
+        for kind in (*KINDS, *MORE_KINDS):
+            fewer: dict[str, Any] = {
+                "allowed": {20: 0.5, 50: 0.72, 200: 0.9}[n],
+                "why": "one person in twenty causes nearly all of it",
+            }
             book.measure(
                 "difference of two models in individual fairness at equal spread, 95 % interval",
                 f"{n} people, {kind} scores",

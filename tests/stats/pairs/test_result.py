@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from evenhand.errors import EvenhandError
-from evenhand.stats.pairs import METHODS, compare, individual_fairness
+from evenhand.stats.pairs import METHODS, FairnessOfModels, compare, individual_fairness, shrinkages, spread_of
 from evenhand.stats.pairs.inputs import ScoredPeople
 from evenhand.stats.pairs.result import jackknife, limits, widened
 from evenhand.stats.types import FloatArray
@@ -204,3 +204,39 @@ def test_another_confidence_needs_no_pairs_again(people: MakeColumns, method: An
     )
     assert (found.at(0.7).low, found.at(0.7).high) == (asked.low, asked.high)
     assert found.at(0.7).value == found.value
+
+
+@pytest.mark.parametrize("kind", ["smooth", "few", "coins"])
+def test_the_error_of_a_difference_at_equal_spread_by_hand(kind: str) -> None:
+    n, rng = 40, np.random.default_rng(8)
+    effort, noise = (
+        rng.choice([0.1, 0.6], n),
+        rng.standard_normal((2, n)) * (rng.random(n) < 0.1 if kind == "few" else 1),
+    )
+    first, second = (0.5 + 0.3 * (effort - 0.3) + 0.15 * np.tanh(each) for each in noise)
+    if kind == "coins":
+        first, second = rng.choice([0.0, 1.0], n), rng.choice([0.0, 1.0], n, p=[0.7, 0.3])
+    scores, spreads = {"a": first, "b": second}, {"a": spread_of(first), "b": spread_of(second)}
+    factors = {("a", "a"): 1.0, ("b", "b"): 1.0} | shrinkages(spreads)
+    found = {(*pair, 0.5): individual_fairness(c * scores[pair[0]], effort, 0 * effort) for pair, c in factors.items()}
+    models = FairnessOfModels.of(found, spreads)
+    ours = compare(models.at_equal_spread("a", "b", 0.5), models.at_equal_spread("b", "a", 0.5))
+
+    apart = [np.abs(np.subtract.outer(each, each)) for each in (first, second)]
+    least, pairs = np.sqrt(0.5) * np.abs(np.subtract.outer(effort, effort)), np.triu_indices(n, 1)
+    spread = [each[pairs].mean() for each in apart]
+    wide = int(spread[1] > spread[0])
+    c = spread[1 - wide] / spread[wide]
+    unfair = [np.maximum(0, (c if side == wide else 1) * apart[side] - least) for side in (0, 1)]
+    slope = (apart[wide] * (c * apart[wide] > least))[pairs].mean()
+    raw = unfair[1] - unfair[0]
+    values = raw + (1 if wide else -1) * slope * (apart[1 - wide] - c * apart[wide]) / spread[wide]
+    changes = 2 * (values.sum(axis=1) / (n - 1) - values[pairs].mean()) / (n - 2)
+    error = np.sqrt((n - 1) / n * (changes**2).sum())
+    between = max(0, values[pairs].var() - 2 * (changes**2).mean() * (n - 2) ** 2 / 4)
+    few = min(1, 36 / ((changes**2).sum() ** 2 / (changes**4).sum()) ** 2)
+    plain = np.sqrt(error**2 + 4 * between / (n * (n - 1)))
+    cautious = error + 2 * np.sqrt((n - 1) / n) * raw[pairs].std() / (n - 2)
+    assert ours.value == pytest.approx(values[pairs].mean())
+    assert ours.stderr == pytest.approx(error)
+    assert ours.spread == pytest.approx((1 - few) * plain + few * cautious)

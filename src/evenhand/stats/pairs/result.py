@@ -11,6 +11,8 @@ from evenhand.stats.intervals import t_quantile
 from evenhand.stats.pairs.inputs import ScoredPeople, excess_of, some_pairs
 from evenhand.stats.types import FloatArray
 
+_FEW_CARRIERS = 6.0  # people who carry the variance of a difference; fewer need all the caution
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairFairness:
@@ -45,6 +47,8 @@ class PairFairness:
         The (effective) number of people represented by the row means of a sample; None if they are of all people.
     people, weight
         The people whose pairs were compared (or the sample of them), and the weight of effort in their distance.
+    lever
+        By how much the value falls with the spread of the scores to which these were shrunk, over that spread.
     spread, freedom
         The data of the interval: the standard error, `widened`, and its degrees of freedom.
     """
@@ -63,6 +67,7 @@ class PairFairness:
     sampled_from: float | None = None
     people: ScoredPeople | None = field(default=None, repr=False)
     weight: float = 0.5
+    lever: float = field(default=0.0, repr=False)
     spread: float = field(default=float("nan"), repr=False)
     freedom: float = field(default=float("nan"), repr=False)
 
@@ -281,7 +286,7 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
     """Return the difference in fairness between two sets of scores for the same people.
 
     The difference of two means over the same pairs is itself one, of F - F': its jackknife needs only the differences
-    of the row means. The interval is value ± t se (`widened`), widened by the numerical errors of both.
+    of the row means. The interval is value ± t se (`_spread_of_difference`), widened by the numerical errors of both.
 
     Parameters
     ----------
@@ -324,7 +329,7 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
         freedom = a.sampled_from - 1.0
     else:
         stderr, freedom = jackknife(apart, value, a.people)
-    wide = widened(stderr, (a.people, b.people), a.weight, a.sampled_from)
+    wide = _spread_of_difference(a, b, apart - value, stderr)
     undefined = float("nan")
     difference = PairDifference(value=value, low=undefined, high=undefined, stderr=stderr, n=a.n, freedom=freedom)
     if wide == 0.0 and value != 0.0:  # pairs without differences are not informative about other people
@@ -332,6 +337,41 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
     error = a.error + b.error
     p_value = _p_value(value, wide, error, freedom)
     return replace(difference, p_value=p_value, spread=wide, error=error).at(confidence)
+
+
+def _spread_of_difference(a: PairFairness, b: PairFairness, away: FloatArray, stderr: float) -> float:
+    """Return the standard error of a difference, from how far row means are from it and the jackknife's error.
+
+    - sqrt(se² + 4 zeta / (n (n - 1))), zeta the variance of pairs beyond that of people, zeta2 - 2 zeta1: twice what
+      it adds to the variance of the difference. At equal spread, what varies alike in both models' pairs cancels, so
+      that the difference is nearly normal even if its error is between pairs.
+    - `widened`, if few people cause nearly all of it, so that the jackknife's error is often far too small. With k =
+      (sum x²)² / sum x⁴ people who carry the variance, its share is (6 / k)², at most 1.
+    """
+    assert a.people is not None  # noqa: S101
+    assert b.people is not None  # noqa: S101
+    n = a.people.kish if a.sampled_from is None else a.sampled_from
+    cautious = widened(stderr, (a.people, b.people), a.weight, a.sampled_from)
+    if n <= 2 or stderr == 0.0:
+        return cautious
+    between = max(0.0, _pair_spread(a, b) ** 2 - (stderr * (n - 2)) ** 2 / (2.0 * (n - 1)))
+    plain = float(np.sqrt(stderr**2 + 4.0 * between / (n * (n - 1))))
+    carriers = float((away**2).sum() ** 2 / (away**4).sum()) * n / away.size
+    few = min(1.0, (_FEW_CARRIERS / carriers) ** 2)
+    return (1.0 - few) * plain + few * cautious
+
+
+def _pair_spread(a: PairFairness, b: PairFairness) -> float:
+    """Return the standard deviation over pairs of a difference, with the influence of the factor of shrunk scores."""
+    people, other = a.people, b.people
+    assert people is not None  # noqa: S101
+    assert other is not None  # noqa: S101
+    survey = () if people.survey is None else (people.survey,)
+    i, j = some_pairs(people.score, other.score, people.effort, people.aggregate, *survey)
+    apart = [np.abs(scored.score[i] - scored.score[j]) for scored in (people, other)]
+    values = excess_of(other, b.weight, i, j) - excess_of(people, a.weight, i, j)
+    values += (a.lever + b.lever) * (apart[0] - apart[1])
+    return weighted_spread(values, people.weights[i] * people.weights[j])
 
 
 def _p_value(value: float, stderr: float, error: float, freedom: float) -> float:

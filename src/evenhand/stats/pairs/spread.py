@@ -120,9 +120,10 @@ def allow_for_factor(shrunk: PairFairness, own: PairFairness, to: PairFairness) 
         return shrunk
     factor = (1.0 - to.value) / apart
     slope = _slope(shrunk, factor) if factor > 0.0 else 0.0
-    influence = slope / apart * ((1.0 - to.row_means) - factor * (1.0 - own.row_means))
-    error = shrunk.error + slope / apart * (to.error + factor * own.error) + TOLERANCE  # c is rounded
-    return replace(shrunk, row_means=shrunk.row_means - influence, error=error)
+    lever = slope / apart
+    influence = lever * ((1.0 - to.row_means) - factor * (1.0 - own.row_means))
+    error = shrunk.error + lever * (to.error + factor * own.error) + TOLERANCE  # c is rounded
+    return replace(shrunk, row_means=shrunk.row_means - influence, error=error, lever=lever)
 
 
 def _slope(shrunk: PairFairness, factor: float) -> float:
