@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from scipy.stats import ttest_ind
 
 from benchmarks.coverage._lines import Book
 from evenhand.stats.agreement import coefficient_difference, shared_shape_stderr, unseen_tail
@@ -128,25 +130,52 @@ def critics_see(samples: int, rng: Generator, critics: int, cases: int, more: fl
     truth = (chance[1] - chance[0]) / weights.sum()
     covers, told = [], []
     for _ in range(samples):
-        critic = np.repeat(np.arange(critics), 20)
-        case = np.concatenate([rng.permutation(cases)[:20] for _ in range(critics)])
-        group, label = np.arange(cases) % 2, np.arange(cases) // 2 % 2
-        moods = 0.5 * rng.standard_normal(critics)[critic] + 0.5 * rng.standard_normal(cases)[case]
-        disagree = rng.random(case.size) < 1 / (1 + np.exp(1 - more * group[case] - moods))
-        answers = Answers(
-            critic=critic,
-            case=case,
-            answer=disagree.astype(np.int64),
-            group=group,
-            label=label,
-            groups=2,
-            critics=critics,
-            feedback=Feedback(2),
-        )
+        answers = answers_of(rng, critics, cases, more)
         found = gap_intervals(answers, ["accuracy_equality"], rng=rng, draws=300)["accuracy_equality"]
         covers.append(found.low <= truth <= found.high)
         told.append(found.low > 0)
     return np.array(covers), np.array(told)
+
+
+def answers_of(rng: Generator, critics: int, cases: int, more: float) -> Answers:
+    """Return answers about cases of two groups by critics who answer 20 each; the odds of disagreeing differ."""
+    critic = np.repeat(np.arange(critics), 20)
+    case = np.concatenate([rng.permutation(cases)[:20] for _ in range(critics)])
+    group, label = np.arange(cases) % 2, np.arange(cases) // 2 % 2
+    moods = 0.5 * rng.standard_normal(critics)[critic] + 0.5 * rng.standard_normal(cases)[case]
+    disagree = rng.random(case.size) < 1 / (1 + np.exp(1 - more * group[case] - moods))
+    return Answers(
+        critic=critic,
+        case=case,
+        answer=disagree.astype(np.int64),
+        group=group,
+        label=label,
+        groups=2,
+        critics=critics,
+        feedback=Feedback(2),
+    )
+
+
+def critics_told(
+    samples: int, rng: Generator, critics: int, cases: int, more: float, fewer: float
+) -> tuple[BoolArray, BoolArray]:
+    """Return in which samples a gap is told by us, and, with so many fewer cases, by Welch's test of cases.
+
+    The test of cases compares the mean over critics of the disagreement with a case, less the critic's mean; critics
+    answer about both groups, so that what differs between them cancels.
+    """
+    ours, theirs = np.empty(samples, dtype=np.bool_), np.empty(samples, dtype=np.bool_)
+    for sample in range(samples):
+        answers = answers_of(rng, critics, cases, more)
+        ours[sample] = gap_intervals(answers, ["accuracy_equality"], rng=rng, draws=300)["accuracy_equality"].low > 0
+        other = answers_of(rng, critics, round(cases / fewer), more)
+        mean = np.bincount(other.critic, other.answer) / np.bincount(other.critic)
+        seen = np.bincount(other.case, minlength=other.group.size)
+        with np.errstate(invalid="ignore"):
+            by_case = np.bincount(other.case, other.answer - mean[other.critic], other.group.size) / seen
+        sides = [by_case[(other.group == group) & (seen > 0)] for group in (0, 1)]
+        theirs[sample] = ttest_ind(*sides, equal_var=False).pvalue < 0.05
+    return ours, theirs
 
 
 def promises(book: Book) -> None:
@@ -206,3 +235,14 @@ def promises(book: Book) -> None:
                 samples=150,
                 oracle="share told to differ",
             )
+    for critics, cases, more in ((20, 50, 0.0), (40, 100, 0.0), (20, 50, 0.7), (40, 100, 0.5), (40, 100, 0.7)):
+        null: dict[str, Any] = {"kind": "test", "nominal": 0.05} if more == 0.0 else {"kind": "power"}
+        fewer = 1.0 if more == 0.0 else 1.1
+        book.measure(
+            "gap in accuracy that critics see is told",
+            f"{critics} critics, {cases} cases, log odds {more} apart",
+            partial(critics_told, critics=critics, cases=cases, more=more, fewer=fewer),
+            samples=400,
+            oracle="test of cases" if more == 0.0 else "test of cases, a tenth fewer of them",
+            **null,
+        )
