@@ -334,6 +334,15 @@ def test_a_saved_answer_is_the_same_and_a_german_one_is_german(tmp_path: Path) -
     assert not english & {line for row in german.rows for line in row.lines}
 
 
+def test_numbers_are_german_in_a_german_answer() -> None:
+    page = audited(two_groups(5_000, 4_995, 10_000), report={"language": "de"}).to_html()
+    front = page[page.index('id="answer"') : page.index('id="findings"')]
+    assert "A 5.000, B 4.995" in front
+    assert "10.000" in front
+    assert ">Intervall<" in front
+    assert not re.search(r">\d+\.\d+%", front)
+
+
 def test_hostile_names_stay_text() -> None:
     audit = audited(two_groups(60, 30, a="<script>alert(1)</script>", b="{model}"))
     assert "{model} 30" in answer(audit).sentences[0]

@@ -60,6 +60,7 @@ class Curve:
     level : the position of a level line, such as that of equality.
     upright : the position of a vertical line.
     means : level parts of the line of a series: the series, both ends along the horizontal axis, and the height.
+    mean : the word at them.
     limit : the position of a threshold's limit, if any.
     width, height : of the plot, in pixels.
     """
@@ -84,6 +85,7 @@ class Curve:
     level: float | None = None
     upright: float | None = None
     means: tuple[tuple[str, float, float, float], ...] = ()
+    mean: str = "mean"
     limit: float | None = None
     width: int = PANEL_WIDTH
     height: int = 200
@@ -257,7 +259,7 @@ class _Drawing:
         colour = next(colour for name, colour, _ in looks(self.panel.series) if name == series)
         left, right, y = self._x(first), self._x(last), self._y(height)
         line = f'<path stroke="{colour}" stroke-width="3" d="M{left} {y}H{right}"/>'
-        text = f"mean {show_tick(round(height, 1), _style(self.panel.percent_y))}"
+        text = f"{self.panel.mean} {show_tick(round(height, 1), _style(self.panel.percent_y))}"
         place = (left + right) / 2, self.top + 12
         around = text_at(*place, text, _AROUND, anchor="middle")
         return line + around + text_at(*place, text, 'fill="currentColor" font-weight="600"', anchor="middle")

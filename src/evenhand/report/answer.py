@@ -223,7 +223,9 @@ def _since_when(audit: Audit, found: Sequence[Concern], wording: PageWording) ->
         title = wording.metric(REGISTRY[drift.audit].metrics[drift.metric].title_in_sentence)
         words = {"title": title, "group": drift.group, "reference": drift.reference}
         panel = drift_panel(_extra_of(audit, drift), drift)
-        panel = replace(panel, title=wording.say("drift_title", "answer", **words), y="")
+        panel = replace(
+            panel, title=wording.say("drift_title", "answer", **words), y="", mean=wording.say("mean", "answer")
+        )
         marks = wording.say("drift_marks", "answer")
         return _row("since_when", (_change(drift, wording),), wording, panel=panel, marks=marks)
     key = "no_change" if drifts else "not_over_time"
@@ -359,7 +361,7 @@ def _gaps_of_both(audit: Audit, finding: Finding, wording: PageWording) -> Itera
     old, new = (abs(gap) for groups in both if groups and (gap := pair_difference(groups, both[0].pair)) is not None)
     style = both[0].metric.style("difference")
     higher, lower = both[0].pair
-    words = {"old": wording.number(show(old, style)), "new": wording.number(show(new, style)), "model": finding.model}
+    words = {"old": show(old, style), "new": show(new, style), "model": finding.model}
     unit = "points" if style == "points" else "amount"
     yield wording.say(f"gaps_of_both_{unit}", "answer", group=higher, reference=lower, **words)
 
@@ -458,7 +460,7 @@ def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:
     yield from dict.fromkeys(map(wording.message, reasons))
     if missing := much_missing(audit):
         named = [
-            wording.say("missing_share", "answer", grouping=item.grouping, share=wording.number(f"{share:.0%}"))
+            wording.say("missing_share", "answer", grouping=item.grouping, share=f"{share:.0%}")
             for item, share in missing
         ]
         yield wording.say("missing", "answer", groups=tuple(named))

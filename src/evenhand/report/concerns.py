@@ -150,13 +150,17 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
         if place_of(finding) in told:
             continue
         told.add(place_of(finding))
-        values = values_line(audit, finding, wording)
         limited = met.get(place_of(finding))
-        if limited is None:
-            yield Concern("differs", wording.say("established", "answer", values=values), finding)
-        else:
-            limit = wording.limit(limited)
-            yield Concern("differs", wording.say("established_met", "answer", values=values, limit=limit), limited)
+        yield Concern("differs", _difference(audit, finding, limited, wording), limited or finding)
+
+
+def _difference(audit: Audit, finding: Finding, limited: Finding | None, wording: PageWording) -> str:
+    """Return the values of groups that differ, and whether a limit on them is met or there is none."""
+    values = values_line(audit, finding, wording)
+    if limited is not None:
+        return wording.say("established_met", "answer", values=values, limit=wording.limit(limited))
+    key = "established_free" if any(f.threshold is not None for f in audit.findings) else "established"
+    return wording.say(key, "answer", values=values)
 
 
 def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:

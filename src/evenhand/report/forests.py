@@ -54,5 +54,7 @@ def forest_view(panel: Forest) -> dict[str, Any]:
         "several": len(panel.series) > 1,
         "paired": panel.paired,
         "counted": any(line.n is not None for line, _ in lines),
+        "heads": {"value": "value", "interval_head": "interval"},
+        "people": "{:,}".format,
         "axis": picture(axis_numbers(panel, x, room=_room(panel)), 14, ' fill="currentColor"'),
     }

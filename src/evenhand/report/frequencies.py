@@ -181,7 +181,7 @@ def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value
     chosen = groups.named if shown is None else shown
     colon = ":" if any(value.group[-1:].isdigit() for value in chosen) else ""
     for value in chosen:
-        number = show(value.value, groups.style()) if per is None else wording.count(round((value.value or 0.0) * per))
+        number = show(value.value, groups.style()) if per is None else f"{round((value.value or 0.0) * per):,}"
         if per is not None and groups.of_people and (people := _counted(value, wording)) is not None:
             number = f"{number} ({people})"
         is_aside = value.group == groups.largest and value.group not in groups.pair
@@ -190,7 +190,7 @@ def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value
                 "largest_group" if is_aside else "group_value",
                 "answer",
                 group=f"{wording.label(value.group)}{colon}",
-                value=wording.number(number),
+                value=number,
             )
         )
     return ", ".join(parts)
@@ -203,7 +203,7 @@ def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWo
     arguments = dict(clause.args if isinstance(clause, Message) else finding.headline.args)
     title = groups.metric.title_in_sentence
     model = speaker_of(audit, finding.model or "")
-    arguments |= {"title": title, "model": model, "per": wording.count(per or 0)}
+    arguments |= {"title": title, "model": model, "per": f"{per or 0:,}"}
     own = _share_sentence(finding, arguments)
     if per is not None and own is not None:
         return wording.message(own)

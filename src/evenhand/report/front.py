@@ -280,7 +280,7 @@ def picture_with_axis(finding: Finding, wording: PageWording) -> Markup:
     limits = [limit for limit in _limits(finding) if start <= limit <= end]
 
     def short(number: float) -> str:
-        return wording.number(show(number, finding.style).removesuffix(".0").replace(".0%", "%"))
+        return show(number, finding.style).removesuffix(".0").replace(".0%", "%")
 
     is_limit = finding.limit is not None and bool(limits)
     upright = wording.say("limit_here", limit=short(limits[0])) if is_limit else wording.say("no_difference")
@@ -291,7 +291,7 @@ def picture_with_axis(finding: Finding, wording: PageWording) -> Markup:
         return f'<text x="{middle:.1f}" y="{y}" font-size="12" text-anchor="middle">{escape(words)}</text>'
 
     texts = [text(_x(limit, start, end), 10, upright) for limit in limits[:1]]
-    texts += [text(_x(n, start, end), _HEIGHT + 24, short(n)) for n in (start, end)]
+    texts += [text(_x(n, start, end), _HEIGHT + 24, wording.number(short(n))) for n in (start, end)]
     return _picture(finding, [finding], wording, "".join(texts))
 
 

@@ -39,7 +39,9 @@ def _remedies(audit: Audit, wording: PageWording) -> Iterator[str]:
     """Yield the audits that look for a remedy and were not run."""
     for name, descriptor in REGISTRY.items():
         if descriptor.remedy and name not in audit.results and not _are_numbers(audit):
-            yield wording.say("next_audit", "answer", question=descriptor.question, audit=name)
+            loaded = descriptor.messages  # with its words, the question among them
+            question = descriptor.question if loaded is None else wording.language.word("section", descriptor.question)
+            yield wording.say("next_audit", "answer", question=question, audit=name)
 
 
 def _are_numbers(audit: Audit) -> bool:

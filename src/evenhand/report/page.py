@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from evenhand._version import __version__
 from evenhand.charts import Curve, Forest, Grid, Icons, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
+from evenhand.charts.forest_rows import ForestRow
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
 from evenhand.core.progress import step
 from evenhand.messages import Message, Setting
@@ -94,7 +95,7 @@ def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> l
     rows: list[dict[str, Any]] = []
     for row in told.rows:
         strip = "" if row.finding is None else front.picture_with_axis(row.finding, wording)
-        drawn = None if row.groups is None else _groups_view(row.groups, paged=paged)
+        drawn = None if row.groups is None else _groups_view(row.groups, wording, paged=paged)
         panel = "" if row.panel is None else _panel_view(row, paged=paged)
         words = {"key": row.key, "question": row.question, "lines": row.lines, "marks": row.marks}
         rows.append({**words, "strip": strip, "groups": drawn, "panel": panel})
@@ -113,8 +114,20 @@ def _panel_view(row: Row, *, paged: bool) -> Markup:
     return Markup("").join(Markup(f'<div class="{name}-only">{svg}</div>') for name, svg in drawn)  # noqa: S704
 
 
-def _groups_view(panel: Forest, *, paged: bool) -> dict[str, Any]:
-    return forest_on_paper(panel, _PAPER - 120) if paged else forest_view(panel)
+def _groups_view(panel: Forest, wording: PageWording, *, paged: bool) -> dict[str, Any]:
+    if paged:
+        return forest_on_paper(panel, _PAPER - 120)
+    view = forest_view(panel)
+    rows = [(_row_in(line, wording), picture) for line, picture in view["rows"]]
+    heads = {name: wording.say(name, "answer") for name in ("value", "interval_head")}
+    return {**view, "rows": rows, "heads": heads, "people": wording.count}
+
+
+def _row_in(line: ForestRow, wording: PageWording) -> ForestRow:
+    """Return a row of a forest with its numbers in a language."""
+    low, to, high = line.interval.partition(" to ")
+    interval = wording.say("range", low=wording.number(low), high=wording.number(high)) if to else wording.number(low)
+    return replace(line, value=wording.number(line.value), interval=interval)
 
 
 def wording_of(audit: Audit) -> PageWording:
