@@ -228,6 +228,21 @@ def test_strata_are_compared_and_not_standardised() -> None:
     assert {record.stratum for record in result.values} == {None, "I", "II"}
 
 
+def test_calibration_compares_mean_prediction_and_mean_outcome() -> None:
+    data = staff(n=3_000)
+    result = eh.parity(table(data), bins=5)
+    edges = np.quantile(data["predicted"], np.linspace(0, 1, 6))
+    place = np.searchsorted(edges[1:-1], data["predicted"], side="right")
+    for record in result.calibration:
+        people = data[(place == np.searchsorted(edges, record.bin_low)) & (data["sex"] == record.group)]
+        assert record.n == len(people)
+        assert record.mean_score == pytest.approx(people["predicted"].mean())
+        assert record.value == pytest.approx(people["salary"].mean())
+        assert record.low is None or record.low <= (record.value or 0.0)
+    assert len(result.calibration) == 15
+    assert not eh.parity(table(data, predictions=None)).calibration
+
+
 def test_a_limit_is_in_the_unit_of_the_number() -> None:
     limits = [
         {"metric": "mae", "max": 20_000.0},

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.parity.analysis import Analysis
-from evenhand.audits.parity.calibration import calibration_records
+from evenhand.audits.parity.calibration import calibration_records, number_calibration
 from evenhand.audits.parity.comparison import analyse
 from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.findings import make_claims
@@ -142,7 +142,7 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
             values=tuple(value for each in analysed for value in each.values),
             gaps=tuple(gap for each in analysed for gap in each.gaps),
             left_out=tuple(_left_out(pooled, [value.record for value in analysed[0].values])),
-            calibration=tuple(calibration_records(cells, table, model, grouping, spec) if scored else ()),
+            calibration=tuple(_calibration(pooled, cells, table)),
             notes=tuple(_support_notes(pooled, whole)),
         )
 
@@ -171,6 +171,15 @@ def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | No
     strata, labels = rows.groups.joint(pooled.spec.within)
     inside = strata == labels.index(stratum)
     return rows.where(inside), codes[inside]
+
+
+def _calibration(pooled: Analysis, cells: Cells, table: Table) -> Iterator[CalibrationRecord]:
+    """Yield the calibration of scores or numbers; decisions have none."""
+    model, grouping = pooled.model, pooled.grouping
+    if pooled.numbers is not None:
+        yield from number_calibration(pooled.numbers, pooled.cells.labels, model, grouping, pooled.spec)
+    elif table.has_scores(model):
+        yield from calibration_records(cells, table, model, grouping, pooled.spec)
 
 
 def _people_of(rows: NumberRows | None, columns: Sequence[str], groups: int, spec: ParitySpec) -> NumberPeople | None:

@@ -1,11 +1,13 @@
-"""Calibration: the share with the positive outcome by group and score bin."""
+"""Calibration: the share with the positive outcome, or the mean of an outcome of numbers, by group and bin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from evenhand.audits.parity.number_metrics import NUMBER_METRICS
+from evenhand.audits.parity.numbers import NumberPeople
 from evenhand.audits.parity.result import CalibrationRecord
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.records import OK
@@ -16,6 +18,39 @@ from evenhand.stats.types import FloatArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import YES
 from evenhand.table.table import Table
+
+
+def number_calibration(
+    people: NumberPeople, labels: Sequence[str], model: str, grouping: str, spec: ParitySpec
+) -> Iterator[CalibrationRecord]:
+    """Yield, for each group and bin of the prediction, the mean prediction and the mean outcome.
+
+    The bins have equally many people, of all groups together. The limits are those of a mean of numbers.
+    """
+    if people.rows.outcome is None:
+        return
+    edges = np.unique(np.quantile(people.rows.value, np.linspace(0.0, 1.0, spec.bins + 1)))
+    number = max(len(edges) - 1, 1)
+    bins = np.searchsorted(edges[1:-1], people.rows.value, side="right")
+    binned = NumberPeople(people.rows, people.codes * number + bins, people.groups * number)
+    outcome, predicted = (binned.values(NUMBER_METRICS[name]) for name in ("mean_outcome", "mean"))
+    limits = outcome.limits(spec.confidence)
+    for cell in np.flatnonzero(outcome.n):
+        group, part = divmod(int(cell), number)
+        n = int(outcome.n[cell])
+        yield CalibrationRecord(
+            model=model,
+            grouping=grouping,
+            group=labels[group],
+            bin_low=float(edges[part]),
+            bin_high=float(edges[min(part + 1, len(edges) - 1)]),
+            n=n,
+            mean_score=finite(predicted.value[cell]),
+            value=finite(outcome.value[cell]),
+            low=finite(limits.low[cell]),
+            high=finite(limits.high[cell]),
+            status=say("small_bin", n=n, least=spec.min_count) if n < spec.min_count else OK,
+        )
 
 
 def calibration_records(

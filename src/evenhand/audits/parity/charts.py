@@ -144,6 +144,22 @@ def are_probabilities(result: ParityResult) -> bool:
     return all(record.bin_low >= 0 and record.bin_high <= 1 for record in result.calibration)
 
 
+def are_numbers(result: ParityResult) -> bool:
+    """Tell whether the calibration is of numbers, such as salaries, with the outcome in the same unit."""
+    known = result.spec.known_metrics()
+    return any(known[record.metric].of_number is not None for record in result.values)
+
+
+def _calibration_axes(
+    result: ParityResult, bins: Sequence[CalibrationRecord]
+) -> tuple[str, str, tuple[float, float] | None]:
+    """Return the names of both axes, and their range if score and outcome have one unit."""
+    if are_numbers(result):
+        drawn = [each for r in bins for each in (r.mean_score, r.value, r.low, r.high) if each is not None]
+        return "Mean prediction of the bin", "Mean outcome", (min(drawn, default=0.0), max(drawn, default=1.0))
+    return "Mean score of the bin", "Share with the outcome", (0.0, 1.0) if are_probabilities(result) else None
+
+
 def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
     """Return one panel for each of the largest groups: outcome against score by bin."""
     people = people_in_bins(result, grouping or "")
@@ -157,18 +173,18 @@ def _calibration_panel(result: ParityResult, grouping: str | None, group: str, g
     bins = [record for record in result.rows("calibration", grouping=grouping) if record.status == OK]
     models = list(dict.fromkeys(record.model for record in bins))
     others = [name for name in groups if name != group] if len(models) == 1 else []
-    ideal = are_probabilities(result)
+    x, y, domain = _calibration_axes(result, bins)
     return curve(
         [_point(record, group) for record in bins if record.group in (group, *others)],
         title=f"{group} (n = {people_in_bins(result, grouping or '')[group]:,})",
-        x="Mean score of the bin",
-        y="Share with the outcome",
+        x=x,
+        y=y,
         order=[*models, *map(_other, others)],
         faint=tuple(map(_other, others)),
         intervals="bars",
         points=True,
-        domain=(0.0, 1.0) if ideal else None,
-        diagonal=ideal,
+        domain=domain,
+        diagonal=domain is not None,
     )
 
 

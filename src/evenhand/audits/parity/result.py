@@ -30,18 +30,18 @@ class ParityGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRecord(Record):
-    """The share with the positive outcome among a group's people whose scores fall into one bin."""
+    """The share with the positive outcome, or the mean outcome, of a group's people whose scores are in one bin."""
 
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
     group: str = column("the group", reveals="name")
-    bin_low: float = column("lower edge of the score bin", reveals="safe")
-    bin_high: float = column("upper edge of the score bin", reveals="safe")
+    bin_low: float = column("lower edge of the bin", reveals="safe")
+    bin_high: float = column("upper edge of the bin", reveals="safe")
     n: int = column("the people in the bin", reveals="count")
-    mean_score: float | None = column("their mean score", reveals="number")
-    value: float | None = column("the share of them with the positive outcome", reveals="share")
-    low: float | None = column("lower limit of the share", reveals="number")
-    high: float | None = column("upper limit of the share", reveals="number")
+    mean_score: float | None = column("their mean score or number", reveals="number")
+    value: float | None = column("the share of them with the positive outcome, or their mean outcome", reveals="share")
+    low: float | None = column("lower limit of the value", reveals="number")
+    high: float | None = column("upper limit of the value", reveals="number")
     status: Message = column("'ok', or why the bin is not drawn")
 
 

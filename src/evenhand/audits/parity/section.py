@@ -22,7 +22,7 @@ from evenhand.core.display import (
     make_table,
     value_table,
 )
-from evenhand.messages.formats import show, show_confidence
+from evenhand.messages.formats import Format, show, show_confidence, show_tick
 from evenhand.table.roles import TIMES
 
 if TYPE_CHECKING:
@@ -138,15 +138,19 @@ def _extremes(result: ParityResult, grouping: str, name: str) -> str:
 
 
 def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
+    numbers = charts.are_numbers(result)
     reading = (
-        "On the dashed line score and outcome agree; above it scores are too low, below it too high."
+        "On the dashed line prediction and outcome agree; above it predictions are too low, below it too high."
+        if numbers
+        else "On the dashed line score and outcome agree; above it scores are too low, below it too high."
         if charts.are_probabilities(result)
         else "Where the lines differ, the same score means different things in different groups."
     )
+    what, limits = ("mean outcome", "") if numbers else ("share with the positive outcome", "Wilson ")
     grey = ", the others in grey" if len({record.model for record in result.calibration}) == 1 else ""
     caption = (
-        "The share with the positive outcome among people in the same score bin, a panel for each group"
-        f"{grey}. {reading} Bins with at least {result.spec.min_count} people are drawn, with Wilson intervals."
+        f"The {what} among people in the same bin of the {'prediction' if numbers else 'score'}, a panel for each group"
+        f"{grey}. {reading} Bins with at least {result.spec.min_count} people are drawn, with {limits}intervals."
     )
     panels = tuple(charts.calibration_panels(result, grouping))
     return Figure(f"Calibration by {grouping}", caption, _calibration_in_words(result, grouping), panels, DESCRIBES)
@@ -183,14 +187,21 @@ def _outer_bins(bins: Sequence[CalibrationRecord]) -> str:
 
 
 def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
+    numbers = charts.are_numbers(result)
+    bin_name, mean, outcome = (
+        ("Prediction", "Mean prediction", "Mean outcome")
+        if numbers
+        else ("Score bin", "Mean score", "Share with outcome")
+    )
+    style: Format = "number" if numbers else "percent"
     columns = {
         "Model": lambda r: r.model,
         "Group": lambda r: r.group,
-        "Score bin": lambda r: f"{r.bin_low:g} to {r.bin_high:g}",
+        bin_name: lambda r: f"{show_tick(r.bin_low)} to {show_tick(r.bin_high)}",
         "n": lambda r: Number(r.n, "count"),
-        "Mean score": lambda r: Number(r.mean_score),
-        "Share with outcome": lambda r: Number(r.value, "percent"),
-        "Interval": lambda r: Range(r.low, r.high, "percent"),
+        mean: lambda r: Number(r.mean_score),
+        outcome: lambda r: Number(r.value, style),
+        "Interval": lambda r: Range(r.low, r.high, style),
     }
     return make_table(f"Calibration by {grouping}", columns, result.rows("calibration", grouping=grouping))
 

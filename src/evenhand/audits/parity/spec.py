@@ -58,7 +58,12 @@ class ParitySpec(Spec):
         description="Columns of a legitimate factor: groups are also compared within its strata, and standardised over "
         "them.",
     )
-    bins: int = Field(10, ge=2, le=100, description="Equal score bins for calibration.")
+    bins: int = Field(
+        10,
+        ge=2,
+        le=100,
+        description="Bins for calibration: of scores equally wide, of numbers with equally many people.",
+    )
     tolerance: float | None = Field(
         None, gt=0, description="Of predicted numbers: the largest error that counts as none, in their unit."
     )

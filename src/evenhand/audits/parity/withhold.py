@@ -28,7 +28,8 @@ class ParityWithholder(Withholder[ParitySpec]):
         if spec.within and (is_entangled or _small_strata(table, spec.within, least)):
             changed["within"] = ()
             notes.append(say("strata_withheld" if is_entangled else "small_strata_withheld", factors=spec.within))
-        bins = None if is_entangled else _enough_bins(table, spec, least)
+        of_numbers = any(map(table.has_numbers, table.models))  # bins hold equally many people, whoever they are
+        bins = None if is_entangled or of_numbers else _enough_bins(table, spec, least)
         changed |= {} if bins is None else {"bins": bins}
         notes += _bin_notes(table, spec, bins, is_entangled=is_entangled)
         dropped = () if bins is not None else ("calibration",)
@@ -37,7 +38,8 @@ class ParityWithholder(Withholder[ParitySpec]):
 
 def _bin_notes(table: Table, spec: ParitySpec, bins: int | None, *, is_entangled: bool) -> Iterator[Message]:
     """Yield notes on the calibration that is left out: some score bins, or all of it."""
-    scored = table.roles.outcome is not None and any(map(table.has_scores, table.models))
+    binned = (table.has_scores(model) or table.has_numbers(model) for model in table.models)
+    scored = table.roles.outcome is not None and any(binned)
     if bins is not None and bins != spec.bins:
         yield say("fewer_bins", bins=bins, asked=spec.bins)
     elif bins is None and scored:
