@@ -380,7 +380,8 @@ def fitted(
     Parameters
     ----------
     model
-        Any object with `predict_proba` or `predict`, as in scikit-learn: a two-class classifier, or a pipeline.
+        Any object with `predict_proba` or `predict`, as in scikit-learn: a two-class classifier, a regressor, or a
+        pipeline of one. For a regressor give the table `outcome_kind="number"`.
     X
         The features of the people of the table, in the order of its rows. Not those that the model was fitted to: on
         its own training rows every model looks better than it is.

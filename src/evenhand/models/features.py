@@ -231,6 +231,11 @@ def read_training(data: TableData, options: FileOptions, roles: Roles, features:
 
 
 def _require_roles(roles: Roles, features: Sequence[str]) -> None:
+    if any(prediction.kind == "number" for prediction in roles.predictions.values()):
+        raise ConfigError(
+            "models fitted here predict an outcome of two values, not a number; add the predictions of a regressor as "
+            "a column, or with eh.fitted."
+        )
     if roles.outcome is None:
         raise ConfigError("models need an outcome to predict; name its column as `outcome`.")
     for column, role in ((roles.outcome, "the outcome"), (roles.id, "the id")):

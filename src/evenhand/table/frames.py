@@ -537,14 +537,15 @@ def from_arrays(
     sample_weight: object,
 ) -> dict[str, Any]:
     """Return arrays as arguments of `Table`; decisions use the outcome's positive value."""
-    if y_pred is None and y_score is None:
+    are_numbers = settings.get("outcome_kind") == "number"
+    if y_pred is None and y_score is None and not (are_numbers and y_true is not None):
         raise ConfigError("from_arrays needs `y_pred` (decisions) or `y_score` (scores); got neither.")
     columns = Columns(None)
     roles = {
         "outcome": columns.single(_listed(y_true), "`y_true`"),
         "weight": columns.single(_listed(sample_weight), "`sample_weight`"),
     }
-    decision = {"kind": "decision", "selected": settings.get("positive")}
+    decision = {"kind": "number"} if are_numbers else {"kind": "decision", "selected": settings.get("positive")}
     predictions = {}
     for name_of_argument, argument, kind in (("y_pred", y_pred, decision), ("y_score", y_score, {"kind": "score"})):
         models = argument if isinstance(argument, Mapping) else {} if argument is None else {name_of_argument: argument}

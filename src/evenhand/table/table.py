@@ -230,11 +230,12 @@ class Table:
         y_true, sample_weight
             What really happened, and survey weights.
         y_pred, y_score
-            Decisions, and scores; one is required. A mapping holds those of several models by name.
+            Decisions, and scores; one is required. A mapping holds those of several models by name. With
+            `outcome_kind="number"`, `y_pred` holds numbers, and without it those of `y_true` are compared.
         sensitive_features
             The groups: an array, a Series, a data frame or a mapping of several.
         **settings
-            Any other argument of `Table`: `positive`, `threshold`, `favourable`, `cuts`, `missing`.
+            Any other argument of `Table`: `positive`, `outcome_kind`, `threshold`, `favourable`, `cuts`, `missing`.
 
         Examples
         --------

@@ -199,6 +199,40 @@ def test_one_person_who_is_most_of_the_variance_leaves_the_lead_to_the_median() 
     assert [finding.metric for finding in ordinary.findings if finding.kind is not None] == ["mean", "median"]
 
 
+def test_a_regressor_is_audited_as_it_is() -> None:
+    from sklearn.linear_model import LinearRegression
+
+    data = staff()
+    model = LinearRegression().fit(data[["predicted"]], data["salary"])
+    predicted = eh.fitted(model, data[["predicted"]])
+    own = eh.Table(data, groups="sex", outcome="salary", outcome_kind="number", predictions={"linear": predicted})
+    arrays = eh.Table.from_arrays(
+        y_true=data["salary"],
+        y_pred={"linear": predicted},
+        sensitive_features=data["sex"],
+        outcome_kind="number",
+    )
+    for each in (own, arrays):
+        expected = np.abs(predicted - data["salary"])[data["sex"] == "f"].mean()
+        assert value(eh.parity(each), "mae", "f") == pytest.approx(expected)
+
+
+def test_arrays_without_a_prediction_are_compared() -> None:
+    data = staff()
+    arrays = eh.Table.from_arrays(y_true=data["salary"], sensitive_features=data["sex"], outcome_kind="number")
+    assert value(eh.parity(arrays), "median", "f") == data.loc[data["sex"] == "f", "salary"].median()
+
+
+def test_models_fitted_here_need_two_outcomes(tmp_path: Path) -> None:
+    staff().to_csv(tmp_path / "staff.csv", index=False)
+    (tmp_path / "audit.toml").write_text(
+        '[data]\nsource = "staff.csv"\noutcome = "salary"\noutcome_kind = "number"\ngroups = ["sex"]\n'
+        '[models]\nfeatures = ["predicted"]\nfit = "logistic"\n[parity]\n'
+    )
+    with pytest.raises(EvenhandError, match="predict an outcome of two values, not a number"):
+        eh.audit(tmp_path / "audit.toml")
+
+
 def test_engines_agree(tmp_path: Path) -> None:
     data = staff()
     data.to_csv(tmp_path / "staff.csv", index=False)
