@@ -307,7 +307,7 @@ def test_a_repeated_id_is_told(cli: Cli, place: Path) -> None:
     write_csv(place / "d.csv", DECISIONS | {"applicant_id": [i // 2 for i in range(N)]})
     raw, said = init(cli, "d.csv")
     assert "id" not in raw["data"]
-    assert "applicant_id repeats (60 values in 120 rows): it is no id of a row." in said
+    assert "applicant_id repeats (60 values in 120 rows): it is no id of a row; as `cluster` it says" in said
 
 
 def test_a_long_table_is_offered_as_history(cli: Cli, place: Path) -> None:

@@ -79,7 +79,19 @@ def cases(draw: DrawFn, audits: tuple[str, ...], *, limited: bool = False) -> Ca
     return case
 
 
-ROLES = ("id", "outcome", "positive", "groups", "cuts", "labels", "one_hot", "predictions", "weight", "threshold")
+ROLES = (
+    "id",
+    "outcome",
+    "positive",
+    "groups",
+    "cuts",
+    "labels",
+    "one_hot",
+    "predictions",
+    "weight",
+    "cluster",
+    "threshold",
+)
 MORE_ROLES = ("percentile", "favourable", "selected_word", "people", "missing", "encoding", "delimiter", "decimal")
 
 

@@ -99,6 +99,7 @@ PLANS: dict[str, Plan] = {
             ),
             "outcome": one("y", "y", None),
             "weight": one(None, None, "w"),
+            "cluster": one(None, None, None, "id", "h"),
             "favourable": one(None, "selected", "not_selected"),
         },
         {"resamples": one(100), "metrics": some(("selection_rate", *RATES))},

@@ -44,6 +44,8 @@ ENGINES: dict[str, Callable[[Columns], Any]] = {
     "duckdb": lambda columns: duckdb.connect().from_arrow(pa.table(columns)),
 }
 
+CLUSTER = " If rows with the same 'person' belong together, name it as `cluster`."
+
 
 def problems(changes: Columns | None = None, make: Callable[[Columns], Any] | None = None, **roles: Any) -> list[str]:
     """Return what is wrong with a table that is sound but for the changes."""
@@ -350,10 +352,12 @@ def test_ids(engine: str) -> None:
     rows = "" if engine == "duckdb" else " (row 2)"
     assert told == [
         f"id column 'person' is missing in 1 row of 4{rows}; each person must have an id.",
-        "id column 'person' repeats: 1 id is in 2 rows of 4 (for example 'x'); each person must have one row.",
+        "id column 'person' repeats: 1 id is in 2 rows of 4 (for example 'x'); each person must have one row."
+        + CLUSTER,
     ]
     assert problems({"person": [7, 7, 8, 8]}, ENGINES[engine]) == [
         "id column 'person' repeats: 2 ids are in 4 rows of 4 (for example '7'); each person must have one row."
+        + CLUSTER
     ]
 
 
@@ -426,7 +430,8 @@ def test_every_problem_at_once() -> None:
         "outcome column 'hired' is missing in 1 row of 4 (row 4); fill it, or drop it with missing='drop'.",
         "prediction column 'risk' is missing in 1 row of 4 (row 3); fill it, or drop it with missing='drop'.",
         "group column 'race' has only one group ('A'); there is nothing to compare: leave it out.",
-        "id column 'person' repeats: 1 id is in 2 rows of 4 (for example '1'); each person must have one row.",
+        "id column 'person' repeats: 1 id is in 2 rows of 4 (for example '1'); each person must have one row."
+        + CLUSTER,
     ]
 
 

@@ -58,6 +58,12 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
     counts, spec = result.descriptor.counts, result.spec
     if counts is None:
         raise ConfigError("the {audit} audit counts nobody over time; leave out `period`.", audit=result.audit)
+    if table.roles.cluster is not None:
+        raise ConfigError(
+            "`period` compares rows as independent people, which those of one cluster ({cluster!r}) are not; leave out "
+            "`period`, or audit each period by itself.",
+            cluster=table.roles.cluster,
+        )
     if period in table.roles.group_columns:
         raise ConfigError("`period` {period!r} is a group column already; name another column.", period=period)
     series: list[GroupSeries] = []

@@ -88,7 +88,7 @@ def judge_other_shares(
 
 
 def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> Reweighter | None:
-    make = result.descriptor.reweight
+    make = result.descriptor.reweight if table.roles.cluster is None else None
     # the settings of the result itself may hold column names without data
     return None if make is None else make(table, result, audits[result.audit])
 

@@ -136,6 +136,9 @@ def audit(
     people: Annotated[Text, _of_data(about="Noun for the rows in findings: households, applicants.")] = None,
     weight: Annotated[Text, _of_data(about="Column of survey weights.")] = None,
     count: Annotated[Text, _of_data(about="Column that says how many people each row stands for.")] = None,
+    cluster: Annotated[
+        Text, _of_data(about="Column of what rows have in common: a person, a household, a judge.")
+    ] = None,
     within: Annotated[Many, _of_data(about="Column of a legitimate factor to compare within.")] = None,
     require: Annotated[
         Many, _of_data(about="A threshold: 'selection_rate>=0.8' (ratio) or 'tpr<=0.1' (difference); can be repeated.")
@@ -186,6 +189,7 @@ def audit(
         "people": people,
         "weight": weight,
         "count": count,
+        "cluster": cluster,
         "within": within,
         "require": require,
         "drop-missing": drop_missing or None,
@@ -365,6 +369,7 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
         people=options["people"],
         weight=options["weight"],
         count=options["count"],
+        cluster=options["cluster"],
         favourable=options["favourable"],
         missing="drop" if options["drop-missing"] else "error",
         **reading.model_dump(exclude={"types_from_all_rows"}),

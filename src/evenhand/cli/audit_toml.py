@@ -98,6 +98,7 @@ class _Writer:
         if roles.repeated:
             many = f"{self.seen.columns[roles.repeated].distinct:,} values in {self.seen.rows:,} rows"
             yield f"# {roles.repeated} repeats ({many}): it cannot be the `id` of a row."
+            yield f"# cluster = {quoted(roles.repeated)}    # if rows of one {roles.repeated} belong together"
         elif person:
             yield f"id = {quoted(person)}    # identifies a person; must not repeat"
         guesses = self._listed("outcome")

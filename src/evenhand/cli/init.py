@@ -183,7 +183,8 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
     """Yield remarks to read before assigning roles."""
     if roles.repeated:
         n = seen.columns[roles.repeated].distinct
-        yield f"{roles.repeated} repeats ({n:,} values in {seen.rows:,} rows): it is no id of a row."
+        repeats = f"{roles.repeated} repeats ({n:,} values in {seen.rows:,} rows)"
+        yield f"{repeats}: it is no id of a row; as `cluster` it says which rows belong together."
     file = seen_file("", roles, seen)
     for audit in REGISTRY.values():
         yield from audit.propose.remarks(file) if audit.propose is not None else ()

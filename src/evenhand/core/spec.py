@@ -87,6 +87,8 @@ class Spec(Settings):
     """Other packages' names of our metrics and gaps; they are translated, and noted."""
     counted: ClassVar[str] = "people"
     """What the `n` of a record counts."""
+    takes_clusters: ClassVar[bool] = False
+    """Whether the audit allows for rows that belong together, the role `cluster` of a table."""
 
     column_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that name columns of the table; in Python they accept arrays, too."""
@@ -212,6 +214,17 @@ def require_table(value: object, function: str, before: str = "") -> None:
     )
 
 
+def require_independent_rows(table: Table, spec: type[Spec]) -> None:
+    """Refuse a table whose rows come in clusters if an audit takes every row for another person."""
+    if table.roles.cluster is not None and not spec.takes_clusters:
+        raise ConfigError(
+            "the {audit} audit takes every row for another person and cannot allow for `cluster` {cluster!r} yet; keep "
+            "one row of each cluster, or leave the audit out.",
+            audit=spec.audit,
+            cluster=table.roles.cluster,
+        )
+
+
 AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
 
 
@@ -250,6 +263,7 @@ def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]
             require_table(bound.arguments["table"], function.__name__, before)
             settings_passed = bound.arguments.get("settings", {})
             table, bound.arguments["settings"] = name_columns(bound.arguments["table"], spec, settings_passed)
+            require_independent_rows(table, spec)
             bound.arguments["table"] = table
             with shown_in_notebook():
                 return function(*bound.args, **bound.kwargs)

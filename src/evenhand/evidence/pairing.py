@@ -158,7 +158,7 @@ class Pairing:
 
     @property
     def shared(self) -> int:
-        """The number of people in both."""
+        """The number of people, or of clusters, in both."""
         return len(self.in_old)
 
     def correlation(self, audit: AuditDescriptor, old: Numbered, new: Numbered) -> float | None:
@@ -166,9 +166,10 @@ class Pairing:
 
         None where it is unknown.
         """
-        psi_old, psi_new = self.old.influence(audit, old), self.new.influence(audit, new)
-        if psi_old is None or psi_new is None:
+        of_old, of_new = self.old.influence(audit, old), self.new.influence(audit, new)
+        if of_old is None or of_new is None:
             return None
+        psi_old, psi_new = self.old.people.by_key(of_old), self.new.people.by_key(of_new)
         spread = sqrt(float(psi_old @ psi_old) * float(psi_new @ psi_new))
         if spread == 0:
             return 0.0

@@ -55,6 +55,12 @@ def plan_power(
             "the number of planned rows is missing; give --rows, or `rows` in [power] of '{name}'.", name=name
         )
     table = None if pilot is None else make_table({**arguments, "data": os.fspath(pilot)})
+    if table is not None and table.roles.cluster is not None:
+        raise ConfigError(
+            "rows are drawn from the pilot one by one, and those of one cluster ({cluster!r}) belong together; keep "
+            "one row of each cluster, and read the result as clusters.",
+            cluster=table.roles.cluster,
+        )
     roles = Roles.parse({"groups": arguments.get("groups", ())}, "[data]")
     plan = PowerPlan(
         specs=config.audits,

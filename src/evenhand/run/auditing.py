@@ -16,7 +16,7 @@ from evenhand.core.descriptor import StudyResponses, study_analysis
 from evenhand.core.progress import RunClock, shown_in_notebook, step, timed
 from evenhand.core.provenance import data_record, run_record
 from evenhand.core.result import Draft, Result, finalize, finalize_results
-from evenhand.core.spec import Spec, name_columns, require_table
+from evenhand.core.spec import Spec, name_columns, require_independent_rows, require_table
 from evenhand.errors import ConfigError, brief, did_you_mean, error_messages_for
 from evenhand.messages.settings import ARGUMENTS, FILE
 from evenhand.models.folds import add_models
@@ -133,6 +133,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
 
     def run_audit(name: str, table: Table, spec: Spec) -> Draft[Any]:
         with clock.timing(name):
+            require_independent_rows(table, type(spec))
             return REGISTRY[name].run(table, spec)
 
     if least is None:

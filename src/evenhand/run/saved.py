@@ -82,6 +82,8 @@ class _Requested(_Saved):
     id: str | None = None
     outcome: str | None = None
     weight: str | None = None
+    count: str | None = None
+    cluster: str | None = None
     people: str | None = None
     missing: Literal["error", "drop"] = "error"
     groups: list[list[str]] = []

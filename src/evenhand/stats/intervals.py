@@ -79,7 +79,9 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     return 1.0 - 2.0 * tail_share(confidence) / comparisons
 
 
-def wilson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+def wilson(
+    rate: ArrayLike, trials: ArrayLike, confidence: float | FloatArray = 0.95, df: ArrayLike | None = None
+) -> Interval:
     """Return Wilson's score interval of a rate.
 
     (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n). The low limit of a rate of 0 is exactly 0, the
@@ -93,6 +95,8 @@ def wilson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Inte
         Number of trials n; may be fractional (an effective sample size). 0 gives nan.
     confidence
         Two-sided confidence.
+    df
+        Degrees of freedom of an estimated number of trials: then t takes the place of z.
 
     References
     ----------
@@ -104,7 +108,7 @@ def wilson(rate: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Inte
     [0.0078, 0.0503]
     """
     p, n = _floats(rate), _floats(trials)
-    z2 = normal_quantile(confidence) ** 2
+    z2 = np.square(normal_quantile(float(confidence)) if df is None else t_quantile(df, confidence))
     with np.errstate(all="ignore"):
         defined = (n > 0) & (p >= 0) & (p <= 1)
         shrink = 1.0 + z2 / n
@@ -275,6 +279,8 @@ def bounded_mean(
     people: ArrayLike,
     confidence: float | FloatArray = 0.95,
     bounds: tuple[float, float] = (0, 1),
+    *,
+    df: ArrayLike | None = None,
 ) -> Interval:
     """Return the interval of a mean of scores between bounds, or of an AUC.
 
@@ -293,6 +299,8 @@ def bounded_mean(
         Two-sided confidence.
     bounds
         The lowest and highest possible score.
+    df
+        Degrees of freedom of the standard error; by default one less than the people.
 
     Examples
     --------
@@ -301,7 +309,8 @@ def bounded_mean(
     >>> [round(float(limit), 4) for limit in bounded_mean(0.0, 0.0, 20)]
     [0.0, 0.1684]
     """
-    limits = logit_t(value, steady_stderr(value, stderr, people, bounds), _floats(people) - 1, confidence, bounds)
+    degrees = _floats(people) - 1 if df is None else df
+    limits = logit_t(value, steady_stderr(value, stderr, people, bounds), degrees, confidence, bounds)
     with np.errstate(all="ignore"):
         reach = (bounds[1] - bounds[0]) * (1.0 - tail_share(_floats(confidence)) ** (1.0 / _floats(people)))
     ends = [(_floats(value) == bound) & (_floats(people) > 0) for bound in bounds]
@@ -309,16 +318,20 @@ def bounded_mean(
     return Interval(low, np.where(ends[0], bounds[0] + reach, np.where(ends[1], bounds[1], limits.high)))
 
 
-def mover_difference(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval) -> Interval:
+def mover_difference(
+    a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval, correlation: ArrayLike = 0.0
+) -> Interval:
     """Return the interval of a - b from the separate limits of a and b (MOVER).
 
-    [d - sqrt((a - l_a)² + (u_b - b)²), d + sqrt((u_a - a)² + (b - l_b)²)], d = a - b. With Wilson limits
-    this is Newcombe's method 10.
+    [d - sqrt((a - l_a)² + (u_b - b)² - 2 r (a - l_a) (u_b - b)), d + sqrt((u_a - a)² + (b - l_b)² - 2 r (u_a - a) (b -
+    l_b))], d = a - b, with the correlation r of the two estimates. With Wilson limits and r = 0 this is Newcombe's
+    method 10.
 
     References
     ----------
     G. Y. Zou and A. Donner (2008), Construction of confidence limits about effect measures, Statistics in
-    Medicine 27. R. G. Newcombe (1998), Interval estimation for the difference between independent
+    Medicine 27. G. Y. Zou (2007), Toward using confidence intervals to compare correlations, Psychological Methods 12,
+    for correlated estimates. R. G. Newcombe (1998), Interval estimation for the difference between independent
     proportions, Statistics in Medicine 17.
 
     Examples
@@ -329,18 +342,27 @@ def mover_difference(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: I
     """
     x, y = _floats(a), _floats(b)
     with np.errstate(all="ignore"):
-        low = (x - y) - np.hypot(x - a_limits.low, b_limits.high - y)
-        high = (x - y) + np.hypot(a_limits.high - x, y - b_limits.low)
+        low = (x - y) - _side(x - a_limits.low, b_limits.high - y, correlation)
+        high = (x - y) + _side(a_limits.high - x, y - b_limits.low, correlation)
     return Interval(np.asarray(low), np.asarray(high))
 
 
-def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval) -> Interval:
+def _side(a: FloatArray, b: FloatArray, correlation: ArrayLike) -> FloatArray:
+    """Return sqrt(a² + b² - 2 r a b)."""
+    r = _floats(correlation)
+    return np.asarray(np.hypot(a - r * b, b * np.sqrt(1.0 - r * r)))
+
+
+def mover_ratio(
+    a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interval, correlation: ArrayLike = 0.0
+) -> Interval:
     """Return the interval of a / b from the separate limits of two nonnegative quantities (MOVER-R).
 
-    The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)², the high limit (a - R b)² = (u_a - a)² + R² (b -
-    l_b)². With symmetric limits these are Fieller's, cut at 0. The high limit is inf when l_b <= 0, the low limit 0
-    when l_a <= 0. It is 0 also when l_b < 0: Fieller's set is then all R outside (r1, r2), r1 < 0 < r2, which would
-    leave [r2, inf); but a nonnegative b with such a limit is far from normal, and r2 too high too often
+    The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)² - 2 r R (a - l_a) (u_b - b), the high limit (a - R
+    b)² = (u_a - a)² + R² (b - l_b)² - 2 r R (u_a - a) (b - l_b), with the correlation r of the two estimates. With
+    symmetric limits these are Fieller's, cut at 0. The high limit is inf when l_b <= 0, the low limit 0 when l_a <= 0.
+    It is 0 also when l_b < 0: Fieller's set is then all R outside (r1, r2), r1 < 0 < r2, which would leave [r2, inf);
+    but a nonnegative b with such a limit is far from normal, and r2 too high too often
     (`benchmarks/coverage/parity_coverage.py`, "weak"). To have r2, set l_b to 0. A ratio 0 / 0 has no interval, nor has
     a ratio of negative numbers.
 
@@ -362,11 +384,13 @@ def mover_ratio(a: ArrayLike, a_limits: Interval, b: ArrayLike, b_limits: Interv
     unknown = _any_nan(x, y, lower_a, upper_a, lower_b, upper_b)
     with np.errstate(all="ignore"):
         top, bottom = lower_a * (2 * x - lower_a), upper_b * (2 * y - upper_b)
-        root = np.sqrt(np.maximum((x * y) ** 2 - top * bottom, 0.0))
-        low = np.where((lower_a > 0) & (lower_b >= 0), top / (x * y + root), 0.0)
+        middle = x * y - _floats(correlation) * (x - lower_a) * (upper_b - y)
+        root = np.sqrt(np.maximum(middle**2 - top * bottom, 0.0))
+        low = np.where((lower_a > 0) & (lower_b >= 0), top / (middle + root), 0.0)
         top, bottom = upper_a * (2 * x - upper_a), lower_b * (2 * y - lower_b)
-        root = np.sqrt(np.maximum((x * y) ** 2 - top * bottom, 0.0))
-        high = np.where(lower_b > 0, (x * y + root) / bottom, np.inf)
+        middle = x * y - _floats(correlation) * (upper_a - x) * (y - lower_b)
+        root = np.sqrt(np.maximum(middle**2 - top * bottom, 0.0))
+        high = np.where(lower_b > 0, (middle + root) / bottom, np.inf)
         defined = ~unknown & (x >= 0) & (y >= 0) & (x + y > 0)
     return Interval(np.where(defined, low, np.nan), np.where(defined, high, np.nan))
 

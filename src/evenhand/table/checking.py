@@ -144,6 +144,8 @@ def _row_problems(opened: OpenedTable, counted: Cells | None) -> list[Message]:
     problems = list(check.row_problems(counted))
     if opened.roles.id is not None and counted.rows:
         problems += check.id_problems(opened.roles.id, counted.rows)
+    if opened.roles.cluster is not None and counted.rows:
+        problems += check.cluster_problems(opened.roles.cluster, counted.rows)
     return problems
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, did_you_mean
-from evenhand.stats.types import BoolArray, FloatArray
+from evenhand.stats.types import BoolArray, FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.engines import require_few_rows
 from evenhand.table.keys import YES, column_key, prediction_state
@@ -27,7 +28,8 @@ class DecidedRows:
 
     Parameters
     ----------
-    key : identifies people, as text; None if their order does.
+    key : identifies people, or the clusters of a table with `cluster`, as text; None if their order does.
+    cluster : the place of each person's cluster in `key`; None if people are independent.
     positive : whether the outcome is positive; False if there is none, or if it is a number.
     selected, score : by model; only models with scores have a score, and those with numbers neither.
     groups : the group codes.
@@ -40,6 +42,13 @@ class DecidedRows:
     score: dict[str, FloatArray]
     groups: Cells
     weight: FloatArray
+    cluster: IntArray | None = None
+
+    def by_key(self, values: FloatArray) -> FloatArray:
+        """Return the values of people, added up within clusters if there are any."""
+        if self.cluster is None or self.key is None:
+            return values
+        return np.bincount(self.cluster, weights=values, minlength=len(self.key)).astype(np.float64)
 
 
 def read_decided(table: Table, key: str | None = None) -> DecidedRows:
@@ -50,7 +59,8 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     table
         The table.
     key
-        The column that identifies people; by default the table's `id`, or else the order of rows.
+        The column that identifies people; by default the table's `id`, or else the order of rows. In a table with
+        `cluster` it is the clusters that are identified, by that column.
 
     Examples
     --------
@@ -59,7 +69,8 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     >>> read_decided(table).selected["hired"].tolist()
     [True, False]
     """
-    name = table.roles.id if key is None else key
+    of_cluster = table.roles.cluster
+    name = of_cluster or (table.roles.id if key is None else key)
     if name is not None and name not in table.kinds:
         raise ConfigError(
             "the key {name!r} is not in the data; {hint}", name=name, hint=did_you_mean(name, table.kinds)
@@ -68,25 +79,19 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
     require_few_rows(table.source.frame, table.rows)
     with engine_errors():
         arrays = fetch_arrays(table.complete_rows().select(**_row_expressions(table, name)))
+    keys, clusters = (None, None) if name is None else _keys(name, arrays["key"], repeat=of_cluster is not None)
     return DecidedRows(
-        key=None if name is None else _distinct_keys(name, arrays["key"]),
+        key=keys,
+        cluster=clusters,
         positive=np.asarray(arrays.get("positive", np.zeros(table.rows)), dtype=np.bool_),
-        selected={
-            model: np.asarray(arrays[f"selected{i}"], dtype=np.bool_)
-            for i, model in enumerate(table.models)
-            if f"selected{i}" in arrays
-        },
-        score={
-            model: np.asarray(arrays[f"score{i}"], dtype=np.float64)
-            for i, model in enumerate(table.models)
-            if f"score{i}" in arrays
-        },
+        selected=_by_model(table, arrays, "selected", np.bool_),
+        score=_by_model(table, arrays, "score", np.float64),
         groups=Cells(
             {column_key(c): np.asarray(arrays[f"group{i}"], dtype=np.int64) for i, c in enumerate(columns)},
             table.cells.labels,
             np.ones(table.rows, dtype=np.int64),
         ),
-        weight=np.asarray(arrays["weight"], dtype=np.float64) if "weight" in arrays else np.ones(table.rows),
+        weight=np.asarray(arrays.get("weight", np.ones(table.rows)), dtype=np.float64),
     )
 
 
@@ -114,6 +119,19 @@ def _row_expressions(table: Table, key: str | None) -> dict[str, nw.Expr]:
 
 def _state(table: Table, prediction: Prediction) -> nw.Expr:
     return prediction_state(prediction, table.kinds[prediction.column], portable=table.source.portable_sql)
+
+
+def _by_model(table: Table, arrays: Mapping[str, Any], name: str, kind: type[Any]) -> dict[str, npt.NDArray[Any]]:
+    """Return a column of every model that has it."""
+    named = {model: f"{name}{i}" for i, model in enumerate(table.models)}
+    return {model: np.asarray(arrays[key], dtype=kind) for model, key in named.items() if key in arrays}
+
+
+def _keys(name: str, values: npt.NDArray[Any], *, repeat: bool) -> tuple[npt.NDArray[np.str_], IntArray | None]:
+    """Return the keys of people; if they may repeat, those of clusters, and each person's place among them."""
+    if not repeat:
+        return _distinct_keys(name, values), None
+    return np.unique(np.asarray(values).astype(str), return_inverse=True)
 
 
 def _distinct_keys(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:

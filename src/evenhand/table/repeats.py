@@ -58,7 +58,7 @@ def repeat_notes(table: Table) -> Iterator[Message]:
     that equal rows are all drawn, or none; elsewhere they are the first rows, since another pass over a file or a
     database can take seconds.
     """
-    if table.roles.id is not None or table.roles.count is not None:
+    if not (table.roles.id is None and table.roles.count is None and table.roles.cluster is None):
         return
     numbers = _numbers(table)
     columns = {**numbers, **_states(table)}

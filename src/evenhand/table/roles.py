@@ -153,6 +153,7 @@ class Roles(Settings):
     predictions: dict[str, Prediction] = Field({})
     weight: str | None = None
     count: str | None = None
+    cluster: str | None = None
     people: Word | None = None
     missing: Literal["error", "drop"] = "error"
 
@@ -248,7 +249,8 @@ class Roles(Settings):
         """Every column of the data that has a role."""
         predictions = self.predictions.values()
         among = (prediction.percentile.among for prediction in predictions if prediction.percentile is not None)
-        named = {self.id, self.outcome, self.weight, self.count, *among, *(item.column for item in predictions)}
+        single = (self.id, self.outcome, self.weight, self.count, self.cluster)
+        named = {*single, *among, *(item.column for item in predictions)}
         members = chain.from_iterable(self.one_hot.values())
         return frozenset(name for name in (*named, *self.group_columns, *members) if name is not None)
 

@@ -133,6 +133,9 @@ class Table:
         Column of survey weights: how much a person counts.
     count
         Column of whole numbers: how many people a row stands for. A row with a count of 3 is the same as three rows.
+    cluster
+        Column of what rows have in common if some belong together: a person, a household, a judge, a prompt. Rows of
+        one cluster are not independent, and intervals and tests allow for it.
     missing
         'error' (default) or 'drop': what to do with rows whose outcome or prediction is missing. A missing
         group is never dropped: it is a row of its own, "(missing)", left out of gaps.
@@ -165,6 +168,7 @@ class Table:
         predictions: PredictionsArgument | None = None,
         weight: ColumnArgument | None = None,
         count: ColumnArgument | None = None,
+        cluster: ColumnArgument | None = None,
         threshold: float | None = None,
         percentile: Mapping[str, Any] | None = None,
         favourable: Favourable | None = None,
@@ -184,6 +188,7 @@ class Table:
             "predictions": predictions,
             "weight": weight,
             "count": count,
+            "cluster": cluster,
         }
         named_data, columns = name_arrays(data, columns)
         roles = make_roles(

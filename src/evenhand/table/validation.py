@@ -222,6 +222,18 @@ class Validation:
         problems += _unusual_weights(column, float(facts["lightest"][0] or 0.0), largest)
         return problems, 0 if problems else exponent_for(largest), zero
 
+    def cluster_problems(self, column: str, rows: int) -> Iterator[Message]:
+        """Yield a problem if a row has no cluster."""
+        absent = self.absent(column)
+        with engine_errors():
+            missing = int(fetch(self.source.frame.select(n=as_number(absent).sum()))["n"][0] or 0)
+        if missing:
+            yield problem(
+                "cluster column {column!r} is missing in {where}; each row must have one, if only one of its own.",
+                column=column,
+                where=self.named(missing, rows, absent),
+            )
+
     def id_problems(self, column: str, rows: int) -> Iterator[Message]:
         """Yield a problem if an id is missing, or occurs in several rows."""
         absent = self.absent(column)
@@ -252,11 +264,11 @@ class Validation:
                 )
             )
 
-    def _long_table(self, column: str) -> Message | None:
-        """Return the advice for a table with one row per person and time; None for other tables."""
+    def _long_table(self, column: str) -> Message:
+        """Return the advice for a table with one row per person and time, or with other rows that belong together."""
         times = [name for name in self.kinds if name != column and _TIMES & set(re.split(r"[\W_]+", name.lower()))]
         if not times:
-            return None
+            return problem(" If rows with the same {column!r} belong together, name it as `cluster`.", column=column)
         return problem(
             " If {column!r} is the time of a row, keep one row per person here; an audit that follows people "
             "over time takes the long table as its `history`.",
@@ -545,7 +557,7 @@ def sound_roles(roles: Roles, bad: Collection[str | None]) -> Roles:
         update={
             "groups": tuple(grouping for grouping in roles.groups if not set(grouping) & set(bad)),
             "predictions": predictions,
-            **{name: None for name in ("id", "outcome", "weight", "count") if getattr(roles, name) in bad},
+            **{name: None for name in ("id", "outcome", "weight", "count", "cluster") if getattr(roles, name) in bad},
         }
     )
 
@@ -563,7 +575,7 @@ def _state_keys(roles: Roles) -> Iterator[tuple[str, str, str]]:
 
 
 def _role_columns(roles: Roles) -> Iterator[tuple[str, str]]:
-    for role in ("id", "outcome", "weight", "count"):
+    for role in ("id", "outcome", "weight", "count", "cluster"):
         column = getattr(roles, role)
         if column is not None:
             yield role, column

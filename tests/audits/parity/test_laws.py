@@ -232,7 +232,7 @@ def test_a_resampled_number_does_not_depend_on_what_else_is_computed() -> None:
     def gaps(groups: list[str]) -> list[Any]:
         table = eh.Table(people, outcome="outcome", groups=groups, predictions={"m": "score"})
         result = eh.parity(table, metrics="tpr", interval="bca", resamples=300)
-        return [gap for gap in result.gaps if gap.grouping == "group"]
+        return [replace(gap, p_adjusted=None) for gap in result.gaps if gap.grouping == "group"]
 
     assert gaps(["group"]) == gaps(["other", "group"])
 

@@ -78,7 +78,7 @@ def _counted_table(
     counted = PROFILES[name].table or "rates"
     of_decisions = counted == "impact"
     notes = count_notes(result, config.data, [m for m in table.models if of_decisions or not table.has_scores(m)])
-    if config.data.get("weight") is not None:
+    if config.data.get("weight") is not None or config.data.get("cluster") is not None:
         return {counted: ()}, [*notes]
     groupings, left_out = covered_groupings(table.groupings, config.report.profile_groupings)
     notes_shown = [left_out, *notes] if left_out else [*notes]

@@ -123,6 +123,9 @@ def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str])
     if data.get("weight") is not None:
         yield say("weighted_counts")
         return
+    if data.get("cluster") is not None:
+        yield say("clustered_counts", cluster=data["cluster"])
+        return
     unsaid = [model for model, side in _favourable(result).items() if side is None]
     if unsaid:
         yield say("favourable_unsaid", models=tuple(unsaid))

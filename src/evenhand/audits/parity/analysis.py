@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from evenhand.audits.parity.clustered import ClusterCells
 from evenhand.audits.parity.definition import WEIGHT, ParityMetric
 from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.gather import GroupCells
@@ -37,6 +38,7 @@ class Analysis:
     support : for each metric the strata used, when values are standardised over strata.
     numbers : the numbers by group code, of a model that predicts numbers.
     draws : the cached draws of all analyses of one audit.
+    clusters : the sums of each cluster, if rows come in clusters.
     """
 
     model: str
@@ -52,10 +54,11 @@ class Analysis:
     support: Support | None = None
     numbers: NumberPeople | None = None
     draws: DrawCache = field(default_factory=DrawCache)
+    clusters: ClusterCells | None = None
 
     def by_bootstrap(self, metric: ParityMetric) -> bool:
         """Tell whether all of a metric's intervals come from the bootstrap."""
-        if metric.method == "rank" or metric.of_number is not None:
+        if metric.method == "rank" or metric.of_number is not None or self.clusters is not None:
             return False
         return metric.method == "custom" or self.support is not None or self.spec.interval != "auto"
 
@@ -86,7 +89,7 @@ class Analysis:
 
     def people(self, metric: ParityMetric) -> GroupedValues | None:
         """Return the values of people whose mean is compared; None if they are not known, or only counts matter."""
-        if metric.ratio is None or self.ranks is None:
+        if metric.ratio is None or self.ranks is None or self.clusters is not None:
             return None
         rows = self.ranks[0]
         if metric.method == "mean" and not (rows.binned and self.cells.weighted):
@@ -117,6 +120,7 @@ class Analysis:
         """Return the groups that enter gaps: not missing, large enough, defined."""
         named = self.cells.named_groups
         fits = (values.counted[named] >= self.spec.min_count) & np.isfinite(values.value[named])
+        fits &= values.enough_clusters[named]
         return named[fits]
 
 

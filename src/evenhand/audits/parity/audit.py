@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.calibration import calibration_records, number_calibration
+from evenhand.audits.parity.clustered import ClusterCells
 from evenhand.audits.parity.comparison import analyse
 from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.findings import make_claims
@@ -72,6 +73,7 @@ def parity(table: Table, **settings: Any) -> ParityResult:
 def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     """Audit a table under the settings of a spec."""
     _require_roles(table)
+    _require_decisions_of_clusters(table, spec)
     require_reference(
         {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
     )
@@ -116,13 +118,15 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
     metrics, notes = _metrics_for(table, model, spec)
     step(f"Counting the cells of {model}")
     prediction, scored = table.prediction(model), table.has_scores(model)
-    cells = table.score_cells(model, spec.within, spec.bins) if scored else table.counts(model, spec.within)
+    strata = _strata(table, spec)
+    cells = table.score_cells(model, strata, spec.bins) if scored else table.counts(model, strata)
     ranks, rank_notes = _ranks(table, model, metrics, spec, cells)
     numbers = table.number_rows(model, cells, spec.within) if table.has_numbers(model) else None
-    yield _Part(notes=(*notes, *rank_notes, *_number_notes(table, model, numbers)))
+    yield _Part(notes=(*_cluster_notes(table, cells), *notes, *rank_notes, *_number_notes(table, model, numbers)))
     for grouping, columns in table.groupings.items():
         step(f"Comparing {grouping} under {model}")
         whole = GroupCells.build(cells, model, columns, spec.within)
+        clusters = ClusterCells.build(cells, table.roles.cluster, model, columns, within=spec.within)
         pooled = Analysis(
             model=model,
             grouping=grouping,
@@ -136,8 +140,9 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
             ranks=(ranks, ranks.groups.joint(columns)[0]) if ranks is not None else None,
             numbers=_people_of(numbers, columns, len(whole.labels), spec),
             draws=cache,
+            clusters=clusters and clusters.pooled(),
         )
-        analysed = [analyse(pooled), *map(analyse, _within_strata(pooled, whole))]
+        analysed = [analyse(pooled), *map(analyse, _within_strata(pooled, whole, clusters))]
         yield _Part(
             values=tuple(value for each in analysed for value in each.values),
             gaps=tuple(gap for each in analysed for gap in each.gaps),
@@ -147,7 +152,17 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
         )
 
 
-def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
+def _strata(table: Table, spec: ParitySpec) -> tuple[str, ...]:
+    """Return the columns by which cells are counted beside the groups: the strata, and the cluster if there is one."""
+    return spec.within if table.roles.cluster is None else (*spec.within, table.roles.cluster)
+
+
+def _cluster_notes(table: Table, cells: Cells) -> Iterator[Message]:
+    if table.roles.cluster is not None:
+        yield say("clustered", cluster=table.roles.cluster, n=len(cells.labels[table.roles.cluster]))
+
+
+def _within_strata(pooled: Analysis, whole: GroupCells, clusters: ClusterCells | None) -> Iterator[Analysis]:
     """Yield the analysis of each stratum, then of the values standardised over strata."""
     if not pooled.spec.within:
         return
@@ -155,12 +170,14 @@ def _within_strata(pooled: Analysis, whole: GroupCells) -> Iterator[Analysis]:
     on_cells = _metrics_of_cells(pooled)
     for position, stratum in enumerate(whole.strata):
         cells, ranks, numbers = whole.stratum(position), _ranks_in(pooled, stratum), _numbers_in(pooled, stratum)
-        yield replace(pooled, stratum=stratum, cells=cells, metrics=on_cells, ranks=ranks, numbers=numbers)
+        part = replace(pooled, stratum=stratum, cells=cells, metrics=on_cells, ranks=ranks, numbers=numbers)
+        yield replace(part, clusters=clusters and clusters.stratum(position))
     if pooled.numbers is not None:
         return
     support = _support(pooled, whole)
     used = [pair for pair in on_cells if support[pair[0].name].any()]
-    yield replace(pooled, stratum=STANDARDISED, cells=whole, metrics=used, ranks=None, support=support)
+    part = replace(pooled, stratum=STANDARDISED, cells=whole, metrics=used, ranks=None, support=support)
+    yield replace(part, clusters=clusters)
 
 
 def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | None:
@@ -268,6 +285,27 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
             )
 
 
+def _require_decisions_of_clusters(table: Table, spec: ParitySpec) -> None:
+    """Refuse what takes every row for another person, where rows come in clusters."""
+    cluster = table.roles.cluster
+    if cluster is None:
+        return
+    if spec.interval != "auto":
+        raise ConfigError(
+            "`interval` {interval!r} draws single rows, which are not independent within {cluster!r}; leave `interval` "
+            "out.",
+            interval=spec.interval,
+            cluster=cluster,
+        )
+    for model in filter(table.has_numbers, table.models):
+        raise ConfigError(
+            "{model!r} holds numbers, whose rows are compared as independent people, which those of one cluster "
+            "({cluster!r}) are not; keep one row of each cluster, such as its mean, and leave `cluster` out.",
+            model=model,
+            cluster=cluster,
+        )
+
+
 def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
     """Suggest the roles that would satisfy a metric's needs."""
     advice = {
@@ -366,11 +404,12 @@ def _ranks(
     """Return the scores of people if AUC or means need them, and notes on those of AUC."""
     methods = {metric.method for metric, _ in metrics}
     needed = {"rank", "mean"} | ({"rate"} if table.roles.weight is not None else set())
+    needed = needed if table.roles.cluster is None else {"rank"}
     is_read = table.has_scores(model) or (table.roles.weight is not None and not table.has_numbers(model))
     if not methods & needed or not is_read:
         return None, []
     step(f"Ranking the scores of {model}")
-    rows = table.score_rows(model, cells, spec.within)
+    rows = table.score_rows(model, cells, _strata(table, spec))
     if "rank" not in methods:
         return rows, []
     notes = []

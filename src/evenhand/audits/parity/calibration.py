@@ -13,8 +13,9 @@ from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.records import OK
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say
-from evenhand.stats.intervals import wilson
-from evenhand.stats.types import FloatArray
+from evenhand.stats.clusters import FEWEST
+from evenhand.stats.intervals import effective_trials, wilson
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.cells import Cells
 from evenhand.table.keys import YES
 from evenhand.table.table import Table
@@ -58,7 +59,8 @@ def calibration_records(
 ) -> Iterator[CalibrationRecord]:
     """Yield, for each group and score bin, the mean score and the share with the positive outcome.
 
-    The share has Wilson limits; with survey weights n is Kish's effective size.
+    The share has Wilson limits; with survey weights n is Kish's effective size. Where rows come in clusters, n is what
+    the clusters leave of it, and limits need 10 clusters.
     """
     if table.roles.outcome is None:
         return
@@ -75,7 +77,10 @@ def calibration_records(
     n, total = by_bin(rows), by_bin(weight)
     with np.errstate(all="ignore"):
         share, score = by_bin(weight * positive) / total, by_bin(cells.sums["s"]) / total
-        limits = wilson(share, total**2 / by_bin(squares), spec.confidence)
+        kish, df = total**2 / by_bin(squares), None
+        if (cluster := table.roles.cluster) is not None:
+            kish, df = _effective(cells.codes[cluster], position, (weight, weight * positive), share, kish)
+        limits = wilson(share, kish, spec.confidence, df)
     low, high = table.prediction(model).range
     edges = low + (high - low) * np.arange(spec.bins + 1) / spec.bins
     for cell in np.flatnonzero(n):
@@ -94,3 +99,22 @@ def calibration_records(
             high=finite(limits.high[cell]),
             status=say("small_bin", n=int(n[cell]), least=spec.min_count) if is_small else OK,
         )
+
+
+def _effective(
+    cluster: IntArray, position: IntArray, sums: tuple[FloatArray, FloatArray], share: FloatArray, kish: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the effective trials of shares by the variance over clusters, and the degrees of freedom.
+
+    `sums` are those of the people of each entry, and of the positive ones.
+    """
+    pairs, place = np.unique(np.stack([position, cluster]), axis=1, return_inverse=True)
+    cell, cells = pairs[0], len(share)
+    people, yes = (np.bincount(place.ravel(), weights=each) for each in sums)
+    of_cell = people / np.bincount(cell, weights=people, minlength=cells)[cell]
+    with np.errstate(all="ignore"):
+        influence = (yes / people - share[cell]) * of_cell / np.sqrt(1.0 - of_cell)
+    variance = np.bincount(cell, weights=np.nan_to_num(influence) ** 2, minlength=cells)
+    clusters = np.bincount(cell, minlength=cells)
+    enough = clusters >= FEWEST
+    return np.where(enough, effective_trials(share, variance, kish), np.nan), np.maximum(clusters - 1.0, 1.0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.audits.parity import gaps as between
 from evenhand.audits.parity.analysis import Analysis
+from evenhand.audits.parity.clustered import ClusterCells, auc_errors, with_clusters
 from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values, with_people
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
@@ -24,6 +25,7 @@ from evenhand.core.records import OK, OVERALL, Against, Kind, Value
 from evenhand.messages import Message
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
+from evenhand.stats.clusters import FEWEST
 from evenhand.stats.types import IntArray, Interval
 from evenhand.table.roles import MISSING
 
@@ -193,6 +195,8 @@ class Comparison:
             return shared("undefined", why=say("too_few_shared" if has_people else self.metric.empty))
         if analysis.cells.labels[position] == MISSING:
             return shared("missing_group")
+        if values.clusters is not None and not values.enough_clusters[position]:
+            return say("few_clusters", n=int(values.clusters.clusters[position]), least=FEWEST)
         if values.counted[position] < analysis.spec.min_count:
             number, least = int(values.counted[position]), analysis.spec.min_count
             rarer = self.metric.rarer_counts
@@ -328,6 +332,31 @@ def _key(record: Value | ParityGap) -> Hashable:
 
 
 def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
+    values = _values_of_people(analysis, metric, custom)
+    return values if analysis.clusters is None else _with_clusters(analysis, analysis.clusters, values, custom)
+
+
+def _with_clusters(
+    analysis: Analysis, clusters: ClusterCells, values: GroupValues, custom: Custom | None
+) -> GroupValues:
+    """Return values with the errors that clusters give them."""
+    metric, cells, support = values.metric, analysis.cells, analysis.support
+    if metric.method == "rank" and analysis.ranks is not None:
+        return with_clusters(values, auc_errors(*analysis.ranks, values, clusters), values.overall_stderr)
+    overall = np.nan
+    if support is not None and metric.method == "rate" and metric.function is None:
+        values = replace(values, stderr=np.sqrt(values.value * (1.0 - values.value) / values.n))
+        overall = float(np.sqrt(values.overall * (1.0 - values.overall) / values.n_overall))
+    elif support is None and custom is None:
+        n, first, second = (part.sum(axis=1, keepdims=True) for part in (cells.n, cells.first, cells.second))
+        everybody = replace(cells, labels=(OVERALL,), n=n, first=first, second=second)
+        overall = float(ratio_values(everybody, metric, analysis.score_range).stderr[0])
+    used = np.ones(len(cells.strata), dtype=np.bool_) if support is None else support[metric.name]
+    return with_clusters(values, clusters.errors(metric, custom, used, np.append(values.stderr, overall) ** 2), overall)
+
+
+def _values_of_people(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
+    """Return values with the limits that hold if rows are independent."""
     if metric.of_number is not None and analysis.numbers is not None:
         return analysis.numbers.values(metric)
     if metric.method == "rank" and analysis.ranks is not None:

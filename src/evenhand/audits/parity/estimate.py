@@ -17,6 +17,7 @@ from evenhand.audits.parity.definition import WEIGHT, ParityMetric
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.stats import intervals
 from evenhand.stats.auc import auc_influence
+from evenhand.stats.clusters import FEWEST, ClusterErrors
 from evenhand.stats.permutation import GroupedValues
 from evenhand.stats.quantiles import GroupQuantiles
 from evenhand.stats.skewed import hall_t
@@ -46,6 +47,7 @@ class GroupValues:
     one_person : whether one person of the group makes up more than half of its variance.
     ordered, position : the sorted numbers of all groups, of which quantiles are, and the place of each group in them.
     overall_stderr, covariance : the standard error of the overall AUC, and its covariance with each group's.
+    clusters, places : the errors of all groups and of everybody if rows come in clusters, and the groups' places there.
     """
 
     metric: ParityMetric
@@ -69,6 +71,8 @@ class GroupValues:
     ordered: GroupQuantiles | None = None
     position: IntArray | None = None
     covariance: FloatArray | None = None
+    clusters: ClusterErrors | None = None
+    places: IntArray | None = None
 
     def limits(self, confidence: float | FloatArray, *, exact: bool = False) -> Interval:
         """Return separate limits for each group.
@@ -79,6 +83,8 @@ class GroupValues:
         `bounded_mean` for a mean and, with DeLong's standard error, for an AUC; `hall_t` for a mean of numbers, order
         statistics for their quantiles.
         """
+        if self.clusters is not None:
+            return self._cluster_limits(self.clusters, confidence)
         if self.metric.function is not None and self.rates:
             rate_limits = [rate.limits(confidence, exact=exact) for rate in self.rates]
             return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], rate_limits)
@@ -93,6 +99,22 @@ class GroupValues:
             return no_limits(len(self.value))
         return intervals.bounded_mean(self.value, self.stderr, self.trials, confidence, self.bounds)
 
+    def _cluster_limits(self, clusters: ClusterErrors, confidence: float | FloatArray) -> Interval:
+        """Return limits by Student's t, with the degrees of freedom of the clusters' errors."""
+        df = clusters.dof[self.places]
+        if self.metric.method == "rate" and self.metric.function is None:
+            return intervals.wilson(self.value, self.trials, confidence, df)
+        if np.isinf(self.bounds[0]):
+            return intervals.student_t(self.value, self.stderr, df, confidence)
+        return intervals.bounded_mean(self.value, self.stderr, self.trials, confidence, self.bounds, df=df)
+
+    @property
+    def enough_clusters(self) -> BoolArray:
+        """Whether each group has enough clusters, if rows come in clusters."""
+        if self.clusters is None:
+            return np.ones(len(self.value), dtype=np.bool_)
+        return np.asarray(self.clusters.clusters[self.places] >= FEWEST)
+
     def _number_limits(self, confidence: float | FloatArray) -> Interval | None:
         """Return the limits of quantiles or means of numbers; None for other metrics."""
         if self.ordered is not None and self.position is not None and self.metric.quantile is not None:
@@ -105,7 +127,7 @@ class GroupValues:
         """Return the values of some groups."""
         named = [
             *("value", "n", "counted", "stderr", "trials", "share", "covariance", "members"),
-            *("skewness", "one_person", "position"),
+            *("skewness", "one_person", "position", "places"),
         ]
         arrays = {name: values[groups] for name in named if (values := getattr(self, name)) is not None}
         rest = None if self.rest is None else self.rest.only(groups)

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues, no_limits
-from evenhand.audits.parity.pairs import GroupPairs, LimitPairs, Pairs, RootPairs, make_pairs, p_value_of, worst_p
+from evenhand.audits.parity.pairs import (
+    GroupPairs,
+    LimitPairs,
+    Pairs,
+    RootPairs,
+    make_pairs,
+    moved_limits,
+    p_value_of,
+    worst_p,
+)
 from evenhand.core.records import Against, Kind
 from evenhand.stats import intervals
 from evenhand.stats.types import FloatArray, IntArray, Interval
@@ -144,6 +153,8 @@ def excludes_equality(kind: Kind, limits: tuple[float, float]) -> bool:
 
 def pairs_with_rest(values: GroupValues) -> Pairs:
     """Return the comparison of groups with everybody, which tests the group against the rest of all people."""
+    if values.clusters is not None and values.rest is not None:
+        return LimitPairs(partial(moved_limits, values, values.rest))
     if values.metric.method == "rank":
         return LimitPairs(partial(_auc_limits, values))
     if values.rates:

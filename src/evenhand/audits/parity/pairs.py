@@ -67,13 +67,15 @@ def p_value_of(pairs: Pairs, pair: int) -> float:
 
 def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> GroupPairs:
     """Return the comparison of groups, pairwise; `of_worst` of all pairs, those with the higher value first."""
+    if a.clusters is not None:
+        return LimitPairs(partial(moved_limits, a, b))
     if a.metric.method == "rate" and _are_counts(a) and _are_counts(b):
         yes_a, yes_b = (np.nan_to_num(np.rint(side.value * side.trials)) for side in (a, b))
         return RatePairs(yes_a, np.rint(a.trials), yes_b, np.rint(b.trials))
     if a.people is not None and a.members is not None and b.members is not None:
         one_person = _either(a.one_person, b.one_person)
         return MeanPairs(a.people, a.members, b.members, a.bounds, of_worst, one_person)
-    moved = LimitPairs(partial(_moved, a, b), jumps=a.metric.method == "quantile")
+    moved = LimitPairs(partial(moved_limits, a, b), jumps=a.metric.method == "quantile")
     if a.metric.of_number == "squared_error" and a.rates:
         return RootPairs(make_pairs(a.rates[0], b.rates[0], of_worst=of_worst), moved, a.value + b.value)
     return moved
@@ -314,16 +316,19 @@ def _widest(pairs: Pairs, kind: Kind, confidence: float, number: int) -> tuple[f
     return widest_difference(near, far) if kind == "difference" else narrowest_ratio(near, far)
 
 
-def _moved(a: GroupValues, b: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:
-    """Return limits of a - b or a / b for independent groups, pairwise, from each side's own limits (MOVER).
+def moved_limits(a: GroupValues, b: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:
+    """Return limits of a - b or a / b, pairwise, from each side's own limits (MOVER).
+
+    The two are independent, or have the correlation that clusters give them.
 
     It keeps the skewness that the sides' own limits have, which Welch's and Fieller's symmetric limits do not; with few
     people and skewed scores those cover far too seldom.
     """
     left, right = (side.limits(confidence, exact=True) for side in (a, b))
+    correlation = 0.0 if a.clusters is None else a.clusters.correlation[a.places, b.places]
     if kind == "difference":
-        return intervals.mover_difference(a.value, left, b.value, right)
-    low, high = intervals.mover_ratio(a.value, left, b.value, right)
+        return intervals.mover_difference(a.value, left, b.value, right, correlation)
+    low, high = intervals.mover_ratio(a.value, left, b.value, right, correlation)
     # For two zeros nothing is known, but that must not widen the limits over many pairs.
     empty = (a.value == 0) & (b.value == 0) & ~np.isnan(left.low + right.low)
     return Interval(np.where(empty, 0.0, low), np.where(empty, np.inf, high))

@@ -64,6 +64,7 @@ class ParitySpec(Spec):
         le=100,
         description="Bins for calibration: of scores equally wide, of numbers with equally many people.",
     )
+    takes_clusters: ClassVar[bool] = True
     tolerance: float | None = Field(
         None, gt=0, description="Of predicted numbers: the largest error that counts as none, in their unit."
     )
