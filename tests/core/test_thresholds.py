@@ -15,6 +15,7 @@ from evenhand.core.thresholds import (
     judge,
     judge_all,
     judged_size,
+    limit_in_unit,
     limits_record,
     require_known,
     resolve,
@@ -104,6 +105,13 @@ def gap(value: float, low: float, high: float, together: tuple[float, float] | N
         "joint_high": joint_high,
     }
     return Gap(metric="tpr", kind="difference", against="worst_pair", n=10, **numbers)
+
+
+def test_one_point_is_singular() -> None:
+    assert [limit_in_unit("at_most", limit, "points").id for limit in (0.01, 0.02)] == [
+        "core.at_most_point",
+        "core.at_most_points",
+    ]
 
 
 def test_several_records_are_met_together_and_broken_by_one() -> None:

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.audits import REGISTRY
 from evenhand.audits.agreement.messages import say as say_agreement
 from evenhand.report.answer import MOST_SENTENCES, Answer, answer
 from evenhand.report.cautions import cautions, widest_gap
 from evenhand.report.front import picture_with_axis
 from evenhand.report.reversals import reversal_of
+from evenhand.report.spans import span_of
 from evenhand.report.wording import page_wording
 
 BERKELEY = {
@@ -406,3 +408,52 @@ def test_a_change_is_not_mixed_with_the_numbers_of_all_periods() -> None:
     assert re.fullmatch(r"[\d.]+ points since month = 9\.", lines(given, "How big?"))
     assert rows["How sure?"].finding is None
     assert rows["For whom?"].lines[0] == "Values of all periods together."
+
+
+def test_a_change_that_is_over_is_not_said_to_last() -> None:
+    rng = np.random.default_rng(8)
+    month, sex = rng.integers(1, 13, 6_000), rng.choice(["F", "M"], 6_000)
+    hired = (rng.random(6_000) < np.where((month == 6) & (sex == "F"), 0.1, 0.4)).astype(int)
+    named = [f"2026-{each:02d}" for each in month]
+    table = eh.Table({"month": named, "sex": sex, "hired": hired}, groups="sex", predictions="hired")
+    run = audited(table, report={"period": "month"})
+    (drift,) = run.extras[0].tables["drifts"]
+    assert (drift.changed_from, drift.changed_to) == ("2026-06", "2026-06")
+    span = span_of(run, drift, page_wording())
+    other = month != 6
+    gaps, weights = [], []
+    for each in sorted(set(month[other])):
+        f, m = (hired[(month == each) & (sex == group)] for group in "FM")
+        gaps.append(f.mean() - m.mean())
+        weights.append(f.size * m.size / (f.size + m.size))
+    assert span.is_over
+    assert span.others == pytest.approx(np.average(gaps, weights=weights))
+    given = answer(run)
+    assert lines(given, "Since when?") == page_wording().say("change_over", "answer", period="June 2026")
+    assert not any(line.startswith("Since") for row in given.rows for line in row.lines)
+    assert not given.sentences[0].startswith("Since")
+    assert f"{100 * abs(drift.since):.1f} points" in given.sentences[0]
+
+
+def test_nobody_is_called_worst_off_where_that_is_not_established() -> None:
+    given = answer(audited(two_groups(40, 52), parity={"metrics": "selection_rate", "thresholds": [LIMIT]}))
+    assert not any("Worst off" in line for row in given.rows for line in row.lines)
+
+
+LIMIT = {"metric": "selection_rate", "max": 0.1}
+
+
+def test_a_reversal_says_of_how_many_people_it_is() -> None:
+    """Only men applied to the third department: it is in the values of all, and in none within departments."""
+    departments = {"A": (100, 200, 160, 240), "B": (300, 150, 60, 25), "C": (180, 20, 0, 0)}
+    found = reversal_of(audited(people_in_departments(**departments), parity={"within": "department"}), page_wording())
+    assert found is not None
+    assert "1,235 of 1,435 people" in found.sentence
+
+
+def test_the_next_audit_is_named_in_the_language_of_the_page() -> None:
+    run = audited(two_groups(20, 60))
+    question = REGISTRY["improvability"].question
+    assert question in lines(answer(run), "What next?")
+    german = answer(run, page_wording("de"))
+    assert not any(question in line for row in german.rows for line in row.lines)

@@ -79,6 +79,8 @@ class Finding(Record):
     high: float | None = column("upper limit of this number", None)
     joint_low: float | None = column("lower limit for the joint family", None)
     joint_high: float | None = column("upper limit for the joint family", None)
+    lower: float | None = column("the least that missing data leave possible; null if the number is known", None)
+    upper: float | None = column("the most that missing data leave possible", None)
     bound_low: float | None = column("one-sided lower limit by which the number meets its limit", None)
     bound_high: float | None = column("one-sided upper limit by which the number meets its limit", None)
     decided_low: float | None = column("lower limit that decided a verdict beyond the limit (Holm)", None)
@@ -141,8 +143,11 @@ class Finding(Record):
         return VERDICT_WORDS[self.verdict] if self.badge is None else str(self.badge)
 
     def amount(self) -> str:
-        """Return the number, formatted."""
-        return f"{show(self.value, self.style)}{' points' if self.style == 'points' and self.value is not None else ''}"
+        """Return the number, or the range of what missing data leave possible, formatted."""
+        points = " points" if self.style == "points" and self.value is not None else ""
+        if self.lower is not None and self.upper is not None:
+            return f"{show(self.lower, self.style)} to {show(self.upper, self.style)}{points}"
+        return f"{show(self.value, self.style)}{points}"
 
     def interval(self) -> str:
         """Return the interval that the verdict rests on, formatted."""
@@ -301,6 +306,7 @@ class FindingMaker:
         sentence_id = claim.sentence_of(record)
         arguments = claim.arguments(record) if callable(claim.arguments) else claim.arguments
         decided = (None, None) if outcome.widened is None else limits_to_judge(outcome.widened)
+        bounds = open_range(record) or (None, None)
         return Finding(
             audit=self.spec.audit,
             **_columns(record, _PLACE),
@@ -313,6 +319,8 @@ class FindingMaker:
             reason=_conditional_reason(record, metric, check, outcome, self.spec.counted),
             unit=metric.unit,
             **_columns(record, _NUMBERS),
+            lower=bounds[0],
+            upper=bounds[1],
             bound_low=None if outcome.bounds is None else outcome.bounds[0],
             bound_high=None if outcome.bounds is None else outcome.bounds[1],
             decided_low=decided[0],
@@ -472,9 +480,7 @@ def _conditional_reason(
     reason, condition = _reason(record, metric, check, outcome, counted), check.claim.condition
     if condition is None or outcome.verdict not in _ON_LIMITS:
         return reason
-    parts = reason.args.get("parts") if reason is not None and reason.id == "core.sentences" else None
-    others = parts if isinstance(parts, tuple) else () if reason is None else (reason,)
-    return join_sentences([condition, *others])
+    return join_sentences([condition, *(() if reason is None else sentences_of(reason))])
 
 
 def _reason(
@@ -536,15 +542,21 @@ def _people_behind(record: Value | Gap, claim: Claim) -> int:
 def _with_advice(why: Message, needed: float, counted: str, compared: int) -> Message:
     """Return why there is no verdict, and a sentence on how many more people would settle it."""
     key = "more_too_near" if needed == inf else "more_needed" if needed else "more_might"
+    key = f"{key}_{counted}" if f"{key}_{counted}" in say else key  # answers are of critics and of cases
     advice = say(key, counted=counted, needed=None if needed == inf else needed, chance=POWER, compared=compared)
     return say("sentences", parts=(say("sentence", text=why), advice))
 
 
 def advice_of(reason: Message | None) -> Message | None:
     """Return the sentence on how many more people would settle a verdict; None if its reason has none."""
-    parts = reason.args.get("parts", ()) if reason is not None else ()
-    sentences = parts if isinstance(parts, tuple) else ()
-    return next((part for part in sentences if isinstance(part, Message) and part.id == "core.more_needed"), None)
+    sentences = () if reason is None else sentences_of(reason)
+    return next((part for part in sentences if part.id.startswith("core.more_needed")), None)
+
+
+def sentences_of(message: Message) -> tuple[Message, ...]:
+    """Return the sentences that a message joins, or the message alone."""
+    parts = message.args.get("parts") if message.id == "core.sentences" else None
+    return tuple(part for part in parts if isinstance(part, Message)) if isinstance(parts, tuple) else (message,)
 
 
 def _style(record: Value | Gap, metric: Metric) -> Format:

@@ -51,7 +51,7 @@ def people_still_needed(check: ClaimCheck, outcome: ClaimOutcome, record: Value 
     times = ((z + _Z_POWER) * stderr / place.distance) ** 2
     if times <= _MOST_TIMES and claim.chance is not None:
         times = _corrected(times, z, partial(claim.chance, threshold, family, broken=place.is_beyond))
-    return inf if times > _MOST_TIMES else _two_digits(people * (times - 1.0))
+    return inf if times > _MOST_TIMES else two_digits(people * (times - 1.0))
 
 
 def _corrected(times: float, z: float, chance: Callable[[float], float]) -> float:
@@ -137,12 +137,12 @@ class _Place:
         return log(number) if self.is_ratio else number
 
 
-def _two_digits(number: float) -> float:
+def two_digits(number: float) -> float:
     """Return a number rounded up to two digits; 0 if it is not positive.
 
     Examples
     --------
-    >>> _two_digits(74.2), _two_digits(1_204), _two_digits(-3)
+    >>> two_digits(74.2), two_digits(1_204), two_digits(-3)
     (75.0, 1300.0, 0.0)
     """
     if number <= 0:

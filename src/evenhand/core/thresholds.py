@@ -129,7 +129,8 @@ class Threshold(Settings):
 def limit_in_unit(key: str, limit: float, style: Format) -> Message:
     """Return a sentence on a limit in a unit: percentage points, percent or a plain number, without spare digits."""
     if style.endswith("points"):
-        return say(f"{key}_points", limit=100 * limit)
+        points = 100 * limit
+        return say(f"{key}_point" if abs(points - 1.0) < 1e-9 else f"{key}_points", limit=points)
     return say(f"{key}_percent" if style == "percent" else key, limit=limit)
 
 

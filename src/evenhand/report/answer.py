@@ -13,7 +13,7 @@ from evenhand.after.drift_section import drift_panel
 from evenhand.after.records import Drift, Extra
 from evenhand.audits import REGISTRY
 from evenhand.charts import Forest, Panel, forest, forest_row
-from evenhand.core.findings import Finding
+from evenhand.core.findings import Finding, sentences_of
 from evenhand.core.records import STANDARDISED
 from evenhand.messages import Message
 from evenhand.messages.formats import show
@@ -28,6 +28,7 @@ from evenhand.report.frequencies import GroupValues, group_values, speaker_of, s
 from evenhand.report.front import comparison_key, groups_compared, is_established, rank
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, pair_difference, reversal_of
+from evenhand.report.spans import span_of
 from evenhand.report.wording import PageWording, page_wording
 from evenhand.table.repeats import DOUBTS
 
@@ -100,7 +101,7 @@ def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
     told = [concern for concern in found if reversal is None or not reversal.tells(concern.finding)]
     sentences = [reversal.sentence] if reversal else []
     sentences += _sentences(told, audit, wording) if told or not reversal else ()
-    lead = _lead(found, audit)
+    lead = _pooled(_lead(found, audit), reversal)
     return Answer(
         wording.say("is_there", "answer"),
         certainty,
@@ -109,6 +110,12 @@ def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
         tuple(_rows(audit, found, lead, reversal, wording)),
         wording.code,
     )
+
+
+def _pooled(lead: Finding | None, reversal: Reversal | None) -> Finding | None:
+    """Return the finding that rows are about: of a reversal the pooled gap, with the one within strata beside it."""
+    within = lead is not None and lead.stratum == STANDARDISED
+    return reversal.finding if within and reversal is not None and reversal.tells(lead) else lead
 
 
 def _nothing_found(audit: Audit) -> Certainty:
@@ -227,7 +234,7 @@ def _since_when(audit: Audit, found: Sequence[Concern], wording: PageWording) ->
             panel, title=wording.say("drift_title", "answer", **words), y="", mean=wording.say("mean", "answer")
         )
         marks = wording.say("drift_marks", "answer")
-        return _row("since_when", (_change(drift, wording),), wording, panel=panel, marks=marks)
+        return _row("since_when", (_change(audit, drift, wording),), wording, panel=panel, marks=marks)
     key = "no_change" if drifts else "not_over_time"
     return _row("since_when", (wording.say(key, "answer"),), wording, of_finding=True)
 
@@ -251,8 +258,9 @@ def _rows_on(
     shown: Finding | None = lead
     whom: tuple[str, ...] = ()
     if found and (drift := found[0].drift) is not None:
-        period, numbers = wording.period(drift.changed_from), _change_numbers(drift)
-        sizes = (wording.say("size_since", "answer", since=abs(drift.since or 0.0), period=period),)
+        span, numbers = span_of(audit, drift, wording), _change_numbers(drift)
+        key, period = ("during", span.name) if span.is_over else ("since", wording.period(drift.changed_from))
+        sizes = (wording.say(f"size_{key}", "answer", since=abs(drift.since or 0.0), period=period),)
         confidence = _extra_of(audit, drift).settings["confidence"]
         doubts = (wording.say("change_sure", "answer", **numbers, confidence=confidence),)
         shown, whom = None, (wording.say("all_periods", "answer"),)
@@ -315,13 +323,20 @@ def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wordin
     words = {"model": speaker_of(audit, finding.model or ""), "verb": prediction.get("selected_word", "selects")}
     if side is not None:
         yield wording.say(f"selected_is_{side}", "answer", **words)
-    adjusted = None if reversal is None else _finding_within(audit, reversal)
-    group = finding.arguments.get("worse_off")
-    within = None if adjusted is None else adjusted.arguments.get("worse_off")
-    if isinstance(group, str) and reversal is None:
+    group = _named_worse_off(finding)
+    within = None if reversal is None else _named_worse_off(_finding_within(audit, reversal))
+    if group is not None and reversal is None:
         yield wording.say("worst_off", "answer", group=group)
-    elif isinstance(group, str) and isinstance(within, str) and reversal is not None:
+    elif group is not None and within is not None and reversal is not None:
         yield wording.say("worst_off_both", "answer", group=group, within=within, factor=reversal.factor)
+
+
+def _named_worse_off(finding: Finding | None) -> str | None:
+    """Return the group that a finding names as worse off, if that is established."""
+    if finding is None or finding.significance != "directed":
+        return None
+    group = finding.arguments.get("worse_off")
+    return group if isinstance(group, str) else None
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
@@ -442,8 +457,11 @@ def _shown_groups(groups: GroupValues) -> set[str]:
     return {value.group for value in values}
 
 
-def _change(drift: Drift, wording: PageWording) -> str:
-    """Return since when a gap is another one, and when that was first shown."""
+def _change(audit: Audit, drift: Drift, wording: PageWording) -> str:
+    """Return since when a gap is another one, and when that was first shown; or that it is no longer shown."""
+    span = span_of(audit, drift, wording)
+    if span.is_over:
+        return wording.say("change_over", "answer", period=span.name)
     period, first = wording.period(drift.changed_from), wording.period(drift.first_period)
     return wording.say("change" if period != first else "change_at_once", "answer", period=period, first=first)
 
@@ -457,7 +475,8 @@ def _change_numbers(drift: Drift) -> dict[str, Any]:
 def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:
     """Yield who is in no comparison: groups too small beside a limit that is met, and people of unknown group."""
     reasons = (f.reason for f in audit.findings if f.verdict == "meets" and f.reason is not None)
-    yield from dict.fromkeys(map(wording.message, reasons))
+    parts = (part for reason in reasons for part in sentences_of(reason) if part.id == "core.not_compared")
+    yield from dict.fromkeys(map(wording.message, parts))
     if missing := much_missing(audit):
         named = [
             wording.say("missing_share", "answer", grouping=item.grouping, share=f"{share:.0%}")

@@ -20,6 +20,7 @@ from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
 from evenhand.messages import Argument
 from evenhand.report.frequencies import group_values, lead_of, speaker_of, status_quo_values, told_values
 from evenhand.report.front import distance, is_established, place_of
+from evenhand.report.spans import span_of
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import TIMES
 
@@ -176,13 +177,16 @@ def _distance_from_no_change(drift: Drift) -> float:
 
 
 def _drift_sentence(audit: Audit, drift: Drift, wording: PageWording) -> str:
-    """Return since when a gap is another one, and what it was before; in the audit's own words if it has some."""
-    descriptor = REGISTRY[drift.audit]
-    since, before = drift.since or 0.0, drift.before or 0.0
+    """Return since when a gap is another one, and what it was before; in the audit's own words if it has some.
+
+    Of a change that is over, when it was, and the gap in all other periods.
+    """
+    descriptor, span = REGISTRY[drift.audit], span_of(audit, drift, wording)
+    since, before = drift.since or 0.0, span.others if span.is_over else drift.before or 0.0
     lower, higher = (drift.reference, drift.group) if since > 0 else (drift.group, drift.reference)
     ending = "_turned" if since * before < 0 else ""
     words: dict[str, Argument] = {
-        "period": wording.period(drift.changed_from),
+        "period": span.name if span.is_over else wording.period(drift.changed_from),
         "title": descriptor.metrics[drift.metric].title_in_sentence,
         "lower": lower,
         "higher": higher,
@@ -192,10 +196,11 @@ def _drift_sentence(audit: Audit, drift: Drift, wording: PageWording) -> str:
         "before": abs(before),
         "selects": audit.config.data["predictions"][drift.model].get("selected_word", "selects"),
     }
-    own = f"since_{drift.metric}{ending}"
+    start = "during" if span.is_over else "since"
+    own = f"{start}_{drift.metric}{ending}"
     if descriptor.messages is not None and own in descriptor.messages:
         return wording.message(descriptor.messages(own, **words))
-    return wording.say(f"since{ending}", "answer", **words)
+    return wording.say(f"{start}{ending}", "answer", **words)
 
 
 def _indicators(audit: Audit, wording: PageWording) -> Iterator[Concern]:

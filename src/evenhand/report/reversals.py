@@ -73,7 +73,10 @@ def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWo
     factor = TIMES.join(getattr(audit.results[finding.audit].spec, "within", ()))
     shown = [value for value in adjusted.values if value.group in (finding.group, finding.reference)]
     groups = told_values(adjusted, wording, shown)
-    standardised = wording.say("standardised", "answer", factor=factor, groups=groups)
+    people = [sum(value.n for value in each.values) for each in (adjusted, group_values(audit, finding) or adjusted)]
+    part = "_part" if people[0] < people[1] else ""
+    words = {"n": people[0], "people": people[1]} if part else {}
+    standardised = wording.say(f"standardised{part}", "answer", factor=factor, groups=groups, **words)
     pooled = values_line(audit, finding, wording)
     known = any(is_established(f) and _is_within(f, finding) for f in audit.findings)
     key = "reversed" if known else "reversed_unsure"

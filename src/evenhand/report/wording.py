@@ -101,6 +101,9 @@ class PageWording:
 
     def plain_amount(self, finding: Finding) -> str:
         """Return the number of a finding without the word for points."""
+        if finding.lower is not None and finding.upper is not None:
+            low, high = (self.number(show(end, finding.style)) for end in (finding.lower, finding.upper))
+            return self.say("range", low=low, high=high)
         return self.number(show(finding.value, finding.style))
 
     def interval(self, finding: Finding) -> str:

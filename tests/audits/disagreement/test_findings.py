@@ -30,7 +30,8 @@ def test_findings_in_words(full: eh.DisagreementResult) -> None:
     )
     gap = gaps["race", "equal_opportunity"]
     bounds = f"{100 * (gap.lower or 0):.1f} to {100 * (gap.upper or 0):.1f} percentage points"
-    assert opportunity.headline.text.endswith(f"differs by {bounds}; no clear difference.")
+    assert f"differs by {bounds}, and which" in opportunity.headline.text
+    assert opportunity.sentence_id == "bounded_either_unclear"
     assert str(opportunity.detail).startswith(f"A gap of {bounds}; 95% interval")  # not the middle of the bounds
     assert f"The upper end is that for “{gap.label}” between {gap.group} and {gap.reference}." in str(
         opportunity.detail
@@ -59,8 +60,8 @@ def test_verdicts(full: eh.DisagreementResult) -> None:
     assert race.verdict == "not_confirmed"  # it would not meet alone
     assert str(race.reason).startswith("Taken alone, this is beyond the limit; with the ")
     assert re.search(
-        r" verdicts of disagreement together it is not yet certain\. About [\d,]+ more answers like the "
-        r"[\d,]+ compared here give an 80% chance",
+        r" verdicts of disagreement together it is not yet certain\. About [\d,]+ more answers, of new critics on new "
+        r"cases in the same proportion as the [\d,]+ compared here, give an 80% chance",
         str(race.reason),
     )
     assert {judged["accuracy_equality", g].verdict for g in ("race", "sex")} == {"meets"}

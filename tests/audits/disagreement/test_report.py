@@ -89,7 +89,14 @@ def test_in_words_a_gap_left_open_has_both_ends_and_no_direction() -> None:
             assert told.endswith(f"by {show(gaps[title].value, 'points')} points")
         else:
             assert all(show(bound, "points") in told for bound in bounds)
-            assert "left open" in told
+            gap = gaps[title]
+            by_group = {r.group: r for r in result.rows("values", metric=gap.metric, label=gap.label, stakeholder=None)}
+            overlap = (by_group[str(gap.group)].lower or 0.0) < (by_group[str(gap.reference)].upper or 0.0)
+            assert ("which group is higher is open" in told) == overlap
+            finding = next(f for f in result.findings if METRICS[f.metric].title == title)
+            assert (finding.lower, finding.upper) == bounds
+            assert finding.amount() == f"{show(bounds[0], 'points')} to {show(bounds[1], 'points')} points"
+            assert finding.sentence_id.startswith("bounded_either") == overlap
 
 
 def test_plot_frames_and_repr(full: eh.DisagreementResult, audit: Audit) -> None:

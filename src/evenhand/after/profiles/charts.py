@@ -10,6 +10,7 @@ from evenhand.after.messages import say
 from evenhand.after.profiles.result import Impact
 from evenhand.charts import MOST_ROWS, Forest, forest
 from evenhand.core.display import Figure
+from evenhand.errors import count
 
 _FOUR_FIFTHS = 0.8
 
@@ -18,7 +19,7 @@ def impact_figure(rows: Sequence[Impact]) -> Figure:
     """Return the chart of the rates of all models, a panel for each grouping."""
     beside = [row for row in rows if row.group != row.highest]
     below = [row for row in beside if row.below_four_fifths]
-    described = "; ".join(f"{row.model}, {row.group}: {row.to_four_fifths:,} people" for row in below)
+    described = "; ".join(f"{row.model}, {row.group}: {count(row.to_four_fifths, 'person', 'people')}" for row in below)
     return Figure(
         "Four fifths",
         "Bars: the rate of the favourable decision. People short: how many more of a group would bring it to four "

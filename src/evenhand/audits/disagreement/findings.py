@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def make_claims(
     for estimate in gaps:
         gap = estimate.record
         key = gap.grouping, gap.stakeholder, gap.metric, gap.label
-        sentence_id = "bounded" if gap.identified == "bounded" else gap.metric
+        sentence_id = _sentence_id(gap, values)
         arguments: dict[str, Argument] = {
             **_gap_arguments(gap),
             "label": gap.label,
@@ -69,6 +70,23 @@ def make_claims(
     for grouping in dict.fromkeys(kind_estimate.record.grouping for kind_estimate in stakeholders):
         rows = [e for e in stakeholders if (e.record.grouping, e.record.metric) == (grouping, DISAGREEMENT)]
         yield from _stakeholder_claims(rows, spec)
+
+
+def _sentence_id(gap: DisagreementGap, values: Iterable[DisagreementValue]) -> str:
+    """Return the sentence on a gap: of its metric, or of what the answers leave open."""
+    if gap.identified != "bounded":
+        return gap.metric
+    return "bounded_either" if goes_either_way(gap, values) else "bounded"
+
+
+def goes_either_way(gap: DisagreementGap, values: Iterable[DisagreementValue]) -> bool:
+    """Tell whether the answers leave open which of the two groups of a gap has the higher rate."""
+    place = attrgetter("grouping", "stakeholder", "metric", "label")
+    rates = {rate.group: rate for rate in values if place(rate) == place(gap)}
+    higher, lower = rates.get(gap.group or ""), rates.get(gap.reference or "")
+    least = None if higher is None else higher.lower if higher.lower is not None else higher.value
+    most = None if lower is None else lower.upper if lower.upper is not None else lower.value
+    return least is None or most is None or least < most
 
 
 def _gap_arguments(gap: DisagreementGap | StakeholderGap) -> dict[str, Argument]:

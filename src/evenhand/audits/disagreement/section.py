@@ -19,6 +19,7 @@ from evenhand.audits.disagreement.charts import (
     value_panels,
 )
 from evenhand.audits.disagreement.estimate import NEW_CASES, SAME_CASES
+from evenhand.audits.disagreement.findings import goes_either_way
 from evenhand.audits.disagreement.metrics import DISAGREEMENT, METRICS, PAPER
 from evenhand.core.display import (
     DESCRIBES,
@@ -148,22 +149,23 @@ def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
     if groups > MOST_GROUPS:
         caption += f" The {MOST_GROUPS} groups with the most answers of {groups} are drawn; the table has them all."
     gaps = result.rows("gaps", grouping=grouping, stakeholder=None, same_as=None)
-    description = " ".join(_gap_in_words(gap) for gap in gaps if gap.upper is not None)
+    rates = result.rows("values", grouping=grouping)
+    description = " ".join(
+        _gap_in_words(gap, either_way=goes_either_way(gap, rates)) for gap in gaps if gap.upper is not None
+    )
     grouping_findings = [f for f in result.findings if f.grouping == grouping and "stakeholder" not in f.coordinates]
     shows = figure_sentence(grouping_findings, RATES, result.spec.finding_alpha)
     return Figure(f"Rates by {grouping}", caption, description, tuple(value_panels(result, grouping)), shows)
 
 
-def _gap_in_words(gap: DisagreementGap) -> str:
-    """Return the size of a gap; of one that is left open, that its direction is, too."""
+def _gap_in_words(gap: DisagreementGap, *, either_way: bool) -> str:
+    """Return the size of a gap; of one that is left open, both ends, and whether its direction is open, too."""
     title, bounds = METRICS[gap.metric].title, open_range(gap)
     if bounds is None:
         return f"{title}: {gap.group} above {gap.reference} by {show(gap.value, 'points')} points."
     low, high = (show(bound, "points") for bound in bounds)
-    return (
-        f"{title}: which group is higher is left open, and the gap may be anything from {low} to {high} points; the "
-        f"most is {gap.group} above {gap.reference}."
-    )
+    way = "which group is higher is open; the most is " if either_way else ""
+    return f"{title}: {low} to {high} points, {way}{gap.group} above {gap.reference}."
 
 
 def _value_table(result: DisagreementResult, grouping: str) -> DisplayTable:

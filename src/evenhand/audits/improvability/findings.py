@@ -19,6 +19,7 @@ from evenhand.core.estimates import Estimate
 from evenhand.core.families import Significance
 from evenhand.core.findings import Arguments, Claim, join_sentences, without_kind
 from evenhand.core.metrics import Metric
+from evenhand.core.needed import two_digits
 from evenhand.core.records import OK, OVERALL
 from evenhand.messages import Argument, Message
 from evenhand.messages.formats import show_p
@@ -291,7 +292,7 @@ def _reason_sentence(
     chance = say(key, gain=plan.gain, reduction=plan.reduction, chance=planned)
     if reason == "not_found":
         return _together([say(better, **words), chance, say("not_found")])
-    enough = [] if needed[1] is None else [say("planned_rows", needed=_three_digits(needed[1]), power=plan.power)]
+    enough = [] if needed[1] is None else [say("planned_rows", needed=two_digits(needed[1]), power=plan.power)]
     return _together([say(better, **words), chance, *enough, say("both_remain")])
 
 
@@ -307,7 +308,11 @@ def _not_beyond_chance(
     if not few:
         yield say("reason_unclear")
         return
-    rows = {"needed": needed, "power": spec.plan.power, "rows": len(inputs.sample)}
+    rows = {
+        "needed": None if needed is None else two_digits(needed),
+        "power": spec.plan.power,
+        "rows": len(inputs.sample),
+    }
     yield say(f"rows_needed{tried}", **rows, number=several)
 
 
@@ -320,18 +325,6 @@ def whole_percent(share: float) -> float:
     (0.48, 0.004)
     """
     return floor(round(100 * share, 9)) / 100 if share >= 0.01 else share
-
-
-def _three_digits(rows: int) -> int:
-    """Return a number of rows rounded up to three digits.
-
-    Examples
-    --------
-    >>> _three_digits(194_805), _three_digits(81)
-    (195000, 81)
-    """
-    scale = int(10 ** max(0, len(str(rows)) - 3))
-    return -(-rows // scale) * scale
 
 
 def _together(sentences: Iterable[Message]) -> Message:

@@ -14,6 +14,7 @@ from evenhand.audits.improvability.spec import STATUS_QUO, ImprovabilitySpec
 from evenhand.core.display import Cell, DisplayTable, Figure, Method, Number, make_table
 from evenhand.core.findings import without_kind
 from evenhand.core.methods import method
+from evenhand.core.needed import two_digits
 from evenhand.core.records import OK, OVERALL, matching
 from evenhand.errors import count
 from evenhand.messages.formats import show, show_confidence, show_p
@@ -290,7 +291,7 @@ def _ended_by(margin: Margin) -> str | None:
 def _size_table(result: ImprovabilityResult) -> DisplayTable:
     def needed(model: str, scenario: str) -> Cell:
         record = matching(result.sample_sizes, model=model, scenario=scenario)[0]
-        return Number(record.n, "count") if record.n is not None else without_kind(record.status).text
+        return Number(two_digits(record.n), "count") if record.n is not None else without_kind(record.status).text
 
     return DisplayTable(
         f"Rows in all for a power of {show(result.spec.plan.power, 'percent')}{charts.adjusted_clause(result)}",
