@@ -60,6 +60,7 @@ def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
     )
     assert lines(given, "How big?") == "A and B are 30.0 points apart. The limit is at most 10 points."
     assert "whole interval is beyond the limit" in lines(given, "How sure?")
+    assert lines(given, "What next?").startswith("Find out why the limit is not met, and decide")
     assert "improvability" in lines(given, "What next?")
 
 
@@ -381,7 +382,8 @@ def test_a_fairer_alternative_without_a_limit_is_a_problem_only_if_it_is_shown(b
     given = answer(eh.audit(table, improvability=settings))
     assert given.certainty == certainty
     assert ("new is fairer" if better else "It is not shown that new is fairer") in given.sentences[0]
-    assert given.sentences[0].startswith("Under the status quo, right decisions by g: b ") == better
+    assert ("%, a 5" in given.sentences[0]) == better
+    assert given.sentences[0].startswith("Under the status quo, right decisions by g (outcome: y): b 8") == better
     assert "Nothing could be compared" not in given.text
 
 

@@ -74,8 +74,11 @@ def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
     groups = group_values(audit, finding)
     if (quo := status_quo_values(audit, finding)) is not None:
         title, grouping = quo.metric.title_in_sentence, finding.grouping
-        told = told_values(quo, wording)
-        return wording.say("status_quo_values", "answer", title=title, grouping=grouping, groups=told)
+        told = told_values(quo, wording, counted=False)
+        words: dict[str, Argument] = {"title": title, "grouping": grouping, "groups": told}
+        outcome = finding.arguments.get("outcome")
+        key = "status_quo_values" if outcome is None else "status_quo_values_of"
+        return wording.say(key, "answer", **words, outcome=outcome)
     if groups is None:
         return wording.headline(finding).rstrip(".")
     return wording.say(

@@ -174,9 +174,11 @@ def _counted(value: Value, wording: PageWording) -> str | None:
     return wording.say("people_of", "answer", people=round(people), n=value.n)
 
 
-def told_values(groups: GroupValues, wording: PageWording, shown: Sequence[Value] | None = None) -> str:
-    """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"."""
-    per = groups.per()
+def told_values(
+    groups: GroupValues, wording: PageWording, shown: Sequence[Value] | None = None, *, counted: bool = True
+) -> str:
+    """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"; in percent uncounted."""
+    per = groups.per() if counted else None
     parts = []
     chosen = groups.named if shown is None else shown
     colon = ":" if any(value.group[-1:].isdigit() for value in chosen) else ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26
 _LEFT, _RIGHT = 8, 232
-_LETTER = 6.7
+_LETTER = 7.5
 """The width of a letter of the numbers at an axis, about."""
 _DIGITS = 9
 """The digits used to rank findings: processors differ in further ones, and so would the order."""

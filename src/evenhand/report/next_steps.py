@@ -25,6 +25,7 @@ def next_steps(
     """Yield what to do next: look at a change, compare within strata, get more data, set a limit, look for a remedy."""
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
         yield wording.say("next_change", "answer", period=wording.period(drift.changed_from))
+    yield from _broken(found, wording)
     if reversal is not None:
         yield wording.say("next_within", "answer", factor=reversal.factor)
     yield from _more_data(audit, found, wording)
@@ -33,6 +34,13 @@ def next_steps(
         yield wording.say("next_limits", "answer")
     if any(concern.certainty in ("yes", "differs") for concern in found):
         yield from _remedies(audit, wording)
+
+
+def _broken(found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
+    """Yield that someone must decide on a system that does not meet its limits."""
+    findings = [concern.finding for concern in found if concern.finding is not None]
+    if broken := [f.number for f in findings if f.verdict == "does_not_meet" and not f.is_limit]:
+        yield wording.say("next_broken", "answer", n=len(broken), findings=tuple(broken))
 
 
 def _remedies(audit: Audit, wording: PageWording) -> Iterator[str]:

@@ -211,7 +211,8 @@ def _sides(inputs: Inputs, trials: Sequence[Trial], *, shown: bool) -> dict[str,
     higher, lower = (inputs.sample.groups[int(place)] for place in (np.argmax(old), np.argmin(old)))
     key, pair = f"served_{utility.name}", {"higher": higher, "lower": lower}
     served = say(key, **pair) if shown and key in say else None
-    return {"compared": utility.name, "baseline": STATUS_QUO, **pair, "served": served}
+    about = {"compared": utility.name, "baseline": STATUS_QUO, "outcome": inputs.spec.outcome}
+    return {**about, **pair, "served": served}
 
 
 def _amount(gap: float, metric: Metric) -> Message:
