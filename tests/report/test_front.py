@@ -235,3 +235,18 @@ def test_the_head_says_that_rates_are_weighted(capsys: pytest.CaptureFixture[str
     assert "Weighted by" not in dict(facts(plain, page_wording()))
     print_summary(weighted)
     assert "100 people, weighted by w" in capsys.readouterr().out
+
+
+def test_a_finding_in_the_table_of_others_keeps_its_people_and_whom_it_does_not_compare() -> None:
+    rng = np.random.default_rng(13)
+    data = {"g": ["A"] * 300 + ["B"] * 300 + ["C"] * 5, "y": rng.integers(0, 2, 605), "s": rng.random(605).round(3)}
+    table = eh.Table(data, outcome="y", groups="g", predictions="s", favourable="selected")
+    run = eh.audit(table, parity={}, thresholds=[{"metric": "selection_rate", "max": 0.3}])
+    page = make_files(run, ["html"])["report.html"]
+    text = page if isinstance(page, str) else page.decode()
+    rows = re.findall(r'<tr id="(F\d+)">(.*?)</tr>', text)
+    assert rows
+    for number, row in rows:
+        finding = next(finding for finding in run.findings if finding.number == number)
+        assert f'<span class="beside">n = {finding.n:,}</span>' in row
+        assert "Not compared: C (n = " in row

@@ -553,6 +553,17 @@ def advice_of(reason: Message | None) -> Message | None:
     return next((part for part in sentences if part.id.startswith("core.more_needed")), None)
 
 
+def beside_numbers(detail: Message | None) -> tuple[Message | None, tuple[Message, ...]]:
+    """Return what details say beside size, interval and p-value: the people, and the sentences after the numbers."""
+    sentences = () if detail is None else sentences_of(detail)
+    if not sentences or sentences[0].id != "core.detail":
+        return None, sentences
+    parts = sentences[0].args["parts"]
+    numbers = parts if isinstance(parts, tuple) else ()
+    people = next((part for part in numbers if isinstance(part, Message) and part.id == "core.people_behind"), None)
+    return people, sentences[1:]
+
+
 def sentences_of(message: Message) -> tuple[Message, ...]:
     """Return the sentences that a message joins, or the message alone."""
     parts = message.args.get("parts") if message.id == "core.sentences" else None

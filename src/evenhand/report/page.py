@@ -18,6 +18,7 @@ from evenhand._version import __version__
 from evenhand.charts import Curve, Forest, Grid, Icons, Panel, columns_for, legend_of, mark_path, same_looks, to_svg
 from evenhand.charts.forest_rows import ForestRow
 from evenhand.core.display import Cell, DisplayTable, Figure, Link, Section, cell_text, showable_value
+from evenhand.core.findings import beside_numbers
 from evenhand.core.progress import step
 from evenhand.messages import Message, Setting
 from evenhand.messages.formats import rounded
@@ -86,6 +87,7 @@ def _rendered(audit: Audit, sections: Mapping[str, Section], *, paged: bool) -> 
         paged=paged,
         plan=audit.plan,
         with_code=with_code,
+        beside_numbers=beside_numbers,
         to_message=Message.from_dict,
     )
 
