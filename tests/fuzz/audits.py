@@ -15,7 +15,7 @@ import evenhand as eh
 from evenhand.errors import EvenhandError
 
 from . import laws
-from .settings import ODD_VALUES, PLANS, Settings, inside, mutated, one, settings
+from .settings import NUMBER_ROLES, ODD_VALUES, PLANS, Settings, inside, mutated, one, settings
 from .tables import Columns, as_kind, kinds, people, spoilt
 
 Outcome = Literal["finished", "refused"]
@@ -66,6 +66,8 @@ def cases(draw: DrawFn, audits: tuple[str, ...], *, limited: bool = False) -> Ca
     plans = [PLANS[audit] for audit in audits]
     columns = draw(people(tuple(dict.fromkeys(name for plan in plans for name in plan.columns))))
     roles = {name: draw(value) for plan in plans for name, value in plan.roles.items()}
+    if audits == ("parity",) and draw(one(False, False, False, True)):
+        roles |= {name: draw(value) for name, value in NUMBER_ROLES.items()}
     sections = {audit: draw(settings(audit, roles, limited=limited)) for audit in audits}
     case = Case(draw(kinds()), columns, roles, sections, draw(one(*[""] * 12, "frames", "engines", "engines", "view")))
     flaw = draw(one(None, None, None, "table", "settings", "roles"))
@@ -79,20 +81,20 @@ def cases(draw: DrawFn, audits: tuple[str, ...], *, limited: bool = False) -> Ca
     return case
 
 
-ROLES = (
-    "id",
-    "outcome",
-    "positive",
-    "groups",
-    "cuts",
-    "labels",
-    "one_hot",
-    "predictions",
-    "weight",
+ROLES = ("id", "outcome", "outcome_kind", "positive", "groups", "cuts", "labels", "one_hot", "predictions", "weight")
+MORE_ROLES = (
     "cluster",
+    "count",
     "threshold",
+    "percentile",
+    "favourable",
+    "selected_word",
+    "people",
+    "missing",
+    "encoding",
+    "delimiter",
+    "decimal",
 )
-MORE_ROLES = ("percentile", "favourable", "selected_word", "people", "missing", "encoding", "delimiter", "decimal")
 
 
 @st.composite

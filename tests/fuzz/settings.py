@@ -89,9 +89,21 @@ COMMON: Settings = {
 COEFFICIENTS = {"r": ("kappa", "pabak", "ac1"), "q": ("kappa", "ac1", "alpha"), "x": ("icc_a1", "concordance")}
 RATES = ("selection_rate", "tpr", "fpr", "ppv", "accuracy", "mean_score", "auc", "brier", "npv", "fnr")
 
+NUMBERS = ("mean", "median", "quantile_10", "quantile_75", "mean_error", "mae", "rmse", "mean_outcome")
+"""Metrics of numbers; without a prediction the first four."""
+
+NUMBER_ROLES: dict[str, SearchStrategy[Any]] = {
+    "predictions": one("y1", {"a": "y1", "b": "income"}, None),
+    "outcome": one("income"),
+    "outcome_kind": one("number"),
+    "favourable": one(None, "higher", "lower"),
+}
+"""The roles of a table of numbers, such as salaries; without a prediction the outcome is compared."""
+
+
 PLANS: dict[str, Plan] = {
     "parity": Plan(
-        ("h", "y", "s", "d", "w", "id"),
+        ("h", "y", "s", "d", "w", "id", "income", "y1", "chosen"),
         {
             "groups": GROUPS,
             "predictions": one(
@@ -100,6 +112,7 @@ PLANS: dict[str, Plan] = {
             "outcome": one("y", "y", None),
             "weight": one(None, None, "w"),
             "cluster": one(None, None, None, "id", "h"),
+            "count": one(None, None, None, None, "chosen"),
             "favourable": one(None, "selected", "not_selected"),
         },
         {"resamples": one(100), "metrics": some(("selection_rate", *RATES))},
@@ -203,6 +216,8 @@ def settings(draw: DrawFn, audit: str, roles: Settings, *, limited: bool = False
 
 def _possible(roles: Settings) -> tuple[str, ...]:
     """Return the metrics of parity that a table with these roles can have."""
+    if "outcome_kind" in roles:
+        return NUMBERS if roles["predictions"] else NUMBERS[:4]
     scores = isinstance(roles["predictions"], str | dict) and "'d'" not in repr(roles["predictions"])
     rates = RATES if scores else tuple(name for name in RATES if name not in ("mean_score", "auc", "brier"))
     return rates if roles["outcome"] else rates[:1]

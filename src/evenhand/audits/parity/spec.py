@@ -66,7 +66,10 @@ class ParitySpec(Spec):
     )
     takes_clusters: ClassVar[bool] = True
     tolerance: float | None = Field(
-        None, gt=0, description="Of predicted numbers: the largest error that counts as none, in their unit."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Of predicted numbers: the largest error that counts as none, in their unit.",
     )
     interval: Literal["auto", "percentile", "basic", "bca"] = Field(
         "auto", description="auto: Wilson, t and DeLong limits where they hold best; else that bootstrap interval."
