@@ -31,6 +31,9 @@ class Known(Spec):
         return {"tpr": TPR}
 
 
+SETTLE = "give an 80% chance to settle it, if the true value is as measured."
+
+
 def gap(**changes: Any) -> Gap:
     numbers: dict[str, Any] = {"value": 0.2, "low": 0.1, "high": 0.3, "group": "F", "reference": "M", "grouping": "sex"}
     return Gap(metric="tpr", kind="difference", against="worst_pair", **({"n": 1_200} | numbers | changes))
@@ -102,7 +105,7 @@ LIMIT: dict[str, Any] = {"thresholds": [{"metric": "tpr", "max": 0.1}]}
             gap(low=0.06),  # se is 0.14 / 1.96, and (2.8016 se / 0.1)² is 4.005: 3,606 people more
             "insufficient_evidence",
             "The interval reaches both sides of the limit of 10 points. About 3,700 more people like the 1,200 "
-            "compared here give an 80% chance to settle it.",
+            f"compared here {SETTLE}",
         ),
         (gap(low=None, high=None), "insufficient_evidence", "There is no interval."),
         (gap(low=None, high=None, status=Message("one model")), "insufficient_evidence", "There is one model."),
@@ -137,8 +140,14 @@ class OpenGap(Gap):
     ("bounds", "said"),
     [
         ((0.08, 0.25), "so does what is left open, 8.0 to 25.0 points: more people of this kind would not settle it."),
-        ((0.16, 0.25), "About 7,100 more people like the 1,200 compared here give an 80% chance to settle it."),
-        ((0.02, 0.06), "About 88,000 more people like the 1,200 compared here give an 80% chance to settle it."),
+        (
+            (0.16, 0.25),
+            f"About 7,100 more people like the 1,200 compared here {SETTLE}",
+        ),
+        (
+            (0.02, 0.06),
+            f"About 88,000 more people like the 1,200 compared here {SETTLE}",
+        ),
     ],
 )
 def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tuple[float, float], said: str) -> None:
@@ -152,10 +161,30 @@ def test_what_stays_open_is_told_apart_from_what_more_people_decide(bounds: tupl
 @pytest.mark.parametrize(
     ("n", "low", "high", "said"),
     [
-        (100, 0.0, 0.3, " About 720 more people like the 100 compared here give an 80% chance to settle it."),  # 717
-        (98, 0.0, 0.3, " About 710 more people like the 98 compared here give an 80% chance to settle it."),  # 703
-        (2, 0.0, 0.3, " About 15 more people like the 2 compared here give an 80% chance to settle it."),
-        (100, 0.05, 0.3, " About 360 more people like the 100 compared here give an 80% chance to settle it."),
+        (
+            100,
+            0.0,
+            0.3,
+            f" About 720 more people like the 100 compared here {SETTLE}",
+        ),  # 717
+        (
+            98,
+            0.0,
+            0.3,
+            f" About 710 more people like the 98 compared here {SETTLE}",
+        ),  # 703
+        (
+            2,
+            0.0,
+            0.3,
+            f" About 15 more people like the 2 compared here {SETTLE}",
+        ),
+        (
+            100,
+            0.05,
+            0.3,
+            f" About 360 more people like the 100 compared here {SETTLE}",
+        ),
         (100, None, 0.3, " More people might settle it."),
         (0, 0.0, 0.3, " More people might settle it."),
     ],

@@ -174,6 +174,15 @@ def _counted(value: Value, wording: PageWording) -> str | None:
     return wording.say("people_of", "answer", people=round(people), n=value.n)
 
 
+def _number(value: Value, per: int | None, groups: GroupValues, wording: PageWording) -> str:
+    """Return a value, or how many of so many people, with the people themselves where they are few."""
+    if per is None:
+        return show(value.value, groups.style())
+    number = f"{round((value.value or 0.0) * per):,}"
+    people = _counted(value, wording) if groups.of_people else None
+    return number if people is None else f"{number} ({people})"
+
+
 def told_values(
     groups: GroupValues, wording: PageWording, shown: Sequence[Value] | None = None, *, counted: bool = True
 ) -> str:
@@ -183,16 +192,13 @@ def told_values(
     chosen = groups.named if shown is None else shown
     colon = ":" if any(value.group[-1:].isdigit() for value in chosen) else ""
     for value in chosen:
-        number = show(value.value, groups.style()) if per is None else f"{round((value.value or 0.0) * per):,}"
-        if per is not None and groups.of_people and (people := _counted(value, wording)) is not None:
-            number = f"{number} ({people})"
         is_aside = value.group == groups.largest and value.group not in groups.pair
         parts.append(
             wording.say(
                 "largest_group" if is_aside else "group_value",
                 "answer",
                 group=f"{wording.label(value.group)}{colon}",
-                value=number,
+                value=_number(value, per, groups, wording),
             )
         )
     return ", ".join(parts)

@@ -238,7 +238,8 @@ def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide
     assert found.low > 0.1
     said = re.fullmatch(
         r"Taken alone, this is beyond the limit; with the 12 verdicts of parity together it is not yet certain\. "
-        r"About ([\d,]+) more people like the [\d,]+ compared here give an 80% chance to settle it\.",
+        r"About ([\d,]+) more people like the [\d,]+ compared here give an 80% chance to settle it, if the true "
+        r"value is as measured\.",
         str(found.reason),
     )
     assert said is not None
