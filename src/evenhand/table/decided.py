@@ -31,7 +31,8 @@ class DecidedRows:
     key : identifies people, or the clusters of a table with `cluster`, as text; None if their order does.
     cluster : the place of each person's cluster in `key`; None if people are independent.
     positive : whether the outcome is positive; False if there is none, or if it is a number.
-    selected, score : by model; only models with scores have a score, and those with numbers neither.
+    outcome : the outcome if it is a number, or None.
+    selected, score, number : by model; only models with scores have a score, and those with numbers only these.
     groups : the group codes.
     weight : survey weights, 1 if there are none.
     """
@@ -40,6 +41,8 @@ class DecidedRows:
     positive: BoolArray
     selected: dict[str, BoolArray]
     score: dict[str, FloatArray]
+    number: dict[str, FloatArray]
+    outcome: FloatArray | None
     groups: Cells
     weight: FloatArray
     cluster: IntArray | None = None
@@ -86,6 +89,8 @@ def read_decided(table: Table, key: str | None = None) -> DecidedRows:
         positive=np.asarray(arrays.get("positive", np.zeros(table.rows)), dtype=np.bool_),
         selected=_by_model(table, arrays, "selected", np.bool_),
         score=_by_model(table, arrays, "score", np.float64),
+        number=_by_model(table, arrays, "number", np.float64),
+        outcome=np.asarray(arrays["outcome"], dtype=np.float64) if "outcome" in arrays else None,
         groups=Cells(
             {column_key(c): np.asarray(arrays[f"group{i}"], dtype=np.int64) for i, c in enumerate(columns)},
             table.cells.labels,
@@ -100,11 +105,14 @@ def _row_expressions(table: Table, key: str | None) -> dict[str, nw.Expr]:
     expressions: dict[str, nw.Expr] = {
         f"group{i}": table.group_codes(name) for i, name in enumerate(table.roles.group_columns)
     }
-    if table.roles.outcome_kind != "number":
+    if table.roles.outcome_kind == "number" and table.roles.outcome is not None:
+        expressions["outcome"] = nw.col(table.roles.outcome).cast(nw.Float64)
+    else:
         expressions["positive"] = table.outcome_state() == YES
     for i, model in enumerate(table.models):
         prediction = table.prediction(model)
         if table.has_numbers(model):
+            expressions[f"number{i}"] = nw.col(prediction.column).cast(nw.Float64)
             continue
         expressions[f"selected{i}"] = _state(table, prediction) == YES
         if table.has_scores(model):

@@ -338,6 +338,41 @@ def test_metrics_that_need_more_are_refused_in_words() -> None:
         eh.parity(decisions, metrics=["median"])
 
 
+@pytest.mark.parametrize("profile", ["ugesp-1978", "nyc-ll144-2023"])
+def test_profiles_of_selections_say_why_they_have_no_table(profile: str) -> None:
+    audit = eh.audit(table(staff()), parity={}, report={"profile": [profile]})
+    notes = " ".join(note.text for note in audit.profiles[0].notes)
+    assert "numbers select nobody" in notes
+    assert "Being selected is taken" not in notes
+    assert not audit.profiles[0].tables.get("rates")
+
+
+def test_quantiles_are_withheld_with_small_counts() -> None:
+    audit = eh.audit(table(staff()), parity={}, report={"suppress_below": 5})
+    published = {record.metric for record in audit.results["parity"].rows("values") if record.value is not None}
+    assert {"mean", "mae"} <= published
+    assert not published & {"median", "quantile_10", "quantile_90"}
+    assert "calibration" not in {name for name, rows in audit.results["parity"].tables.items() if rows}
+
+
+def test_over_time_says_that_it_follows_rates() -> None:
+    data = staff().assign(month=["2026-01", "2026-02"] * (N // 2))
+    with pytest.raises(EvenhandError, match="follows rates over time"):
+        eh.audit(table(data), parity={}, report={"period": "month"})
+
+
+def test_two_models_of_the_same_people_are_compared_as_pairs() -> None:
+    first = staff(n=2_000).assign(id=range(2_000))
+    second = first.assign(predicted=first["predicted"] * 1.02)
+    tables = table(first, id="id"), table(second, id="id")
+    audits = [eh.audit(each, parity={}) for each in tables]
+    alone, paired = eh.compare(*audits), eh.compare(*audits, tables=tables)
+    for metric in ("mean", "mae"):
+        changes = [next(c for c in each.changes if c.metric == metric) for each in (alone, paired)]
+        widths = [(c.high or 0.0) - (c.low or 0.0) for c in changes]
+        assert 0 < widths[1] < widths[0] / 2
+
+
 def test_other_audits_say_why_not() -> None:
     numbers = table(staff())
     with pytest.raises(EvenhandError, match="holds numbers"):

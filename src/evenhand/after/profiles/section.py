@@ -53,7 +53,7 @@ def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Tab
             tables, notes = _counted_table(name, config, _counting_result(results), table)
         clauses = tuple(checklist(name, config, results))
         if tables.get("rates") == ():
-            clauses = tuple(without_rates(name, clauses, False, "weighted data have no counts of people."))
+            clauses = tuple(without_rates(name, clauses, False, _why_no_counts(config)))
         if clauses:
             tables["checklist"] = clauses
         made.append(ProfileResult(name, PROFILES[name].date, tuple(notes), tables))
@@ -78,7 +78,7 @@ def _counted_table(
     counted = PROFILES[name].table or "rates"
     of_decisions = counted == "impact"
     notes = count_notes(result, config.data, [m for m in table.models if of_decisions or not table.has_scores(m)])
-    if config.data.get("weight") is not None or config.data.get("cluster") is not None:
+    if config.data.get("weight") is not None or config.data.get("cluster") is not None or _are_numbers(table):
         return {counted: ()}, [*notes]
     groupings, left_out = covered_groupings(table.groupings, config.report.profile_groupings)
     notes_shown = [left_out, *notes] if left_out else [*notes]
@@ -88,6 +88,20 @@ def _counted_table(
         tables = {"impact": impacts, **({"pooled": pooled} if pooled else {})}
         return tables, [*notes_shown, *unknown_notes(result, groupings)]
     return {"rates": tuple(rate_rows(result, table, groupings))}, [*notes_shown, *rate_notes(result, table)]
+
+
+def _why_no_counts(config: AuditConfig) -> str:
+    """Return why there is no table of counts, for the checklist."""
+    if config.data.get("weight") is not None:
+        return "weighted data have no counts of people."
+    if config.data.get("cluster") is not None:
+        return "rows that belong together are no independent people."
+    return "numbers select nobody."
+
+
+def _are_numbers(table: Table) -> bool:
+    """Tell whether nobody is selected, since all predictions are numbers."""
+    return bool(table.models) and all(map(table.has_numbers, table.models))
 
 
 def profile_section(result: ProfileResult, counted: Result | None) -> Section:

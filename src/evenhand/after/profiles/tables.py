@@ -126,7 +126,10 @@ def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str])
     if data.get("cluster") is not None:
         yield say("clustered_counts", cluster=data["cluster"])
         return
-    unsaid = [model for model, side in _favourable(result).items() if side is None]
+    numbers = [name for name, prediction in data["predictions"].items() if prediction["kind"] == "number"]
+    if numbers:
+        yield say("numbers_select_nobody", models=tuple(numbers))
+    unsaid = [model for model, side in _favourable(result).items() if side is None and model not in numbers]
     if unsaid:
         yield say("favourable_unsaid", models=tuple(unsaid))
     reverse = [model for model in decided if is_reverse(result, model)]

@@ -6,6 +6,8 @@ import numpy as np
 
 from evenhand.audits.parity.definition import MEASURES, ParityMetric
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.audits.parity.number_metrics import NUMBER_METRICS
+from evenhand.audits.parity.numbers import number_of
 from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.measures import Columns, Ratio, Terms
 from evenhand.stats.auc import auc_influence
@@ -17,6 +19,8 @@ def influence(
     spec: ParitySpec, people: DecidedRows, model: str, members: BoolArray, metric: str
 ) -> tuple[float, FloatArray] | None:
     """Return a group's metric with each person's influence on it; None if custom or undefined."""
+    if model in people.number:
+        return _of_numbers(spec, people, model, members, NUMBER_METRICS.get(metric))
     row = None if metric in spec.custom else METRICS.get(metric)
     if row is None or model not in people.selected:
         return None
@@ -32,6 +36,28 @@ def influence(
     columns = {"outcome": outcome, "decision": decision, "people": np.ones(len(outcome))}
     columns |= {"score": score, "loss": (score - outcome) ** 2}
     return metric_influence(row, columns, np.where(members, people.weight, 0.0))
+
+
+def _of_numbers(
+    spec: ParitySpec, people: DecidedRows, model: str, members: BoolArray, metric: ParityMetric | None
+) -> tuple[float, FloatArray] | None:
+    """Return a mean of numbers, or a function of means, with each person's influence; None for quantiles."""
+    if metric is None or metric.of_number is None or metric.quantile is not None:
+        return None
+    if people.outcome is None and metric.of_number != "value":
+        return None
+    numbers = number_of(metric.of_number, people.number[model], people.outcome, spec.tolerance)
+    weight = np.where(members, people.weight, 0.0)
+    if not weight.any():
+        return None
+    mean = float(weight @ numbers) / float(weight.sum())
+    psi = weight * (numbers - mean) / weight.sum()
+    if metric.function is None:
+        return mean, psi
+    value = np.float64(mean)
+    with np.errstate(all="ignore"):
+        (slope,) = metric.function.slopes(value)
+        return float(metric.function.value(value)), np.asarray(slope * psi)
 
 
 def metric_influence(metric: ParityMetric, people: Columns, weight: FloatArray) -> tuple[float, FloatArray] | None:

@@ -115,22 +115,34 @@ class NumberPeople:
 
     def numbers(self, of_number: OfNumber) -> FloatArray:
         """Return a number of each person."""
-        value, outcome = self.rows.value, self.rows.outcome
-        if of_number == "value":
-            return value
-        if outcome is None:
-            raise ValueError(f"there is no outcome to compute the {of_number} from")
-        error = value - outcome
-        match of_number:
-            case "outcome":
-                return outcome
-            case "error":
-                return error
-            case "absolute_error":
-                return np.abs(error)
-            case "squared_error":
-                return error**2
-        return np.asarray(np.abs(error) <= (self.tolerance or 0.0), dtype=np.float64)
+        return number_of(of_number, self.rows.value, self.rows.outcome, self.tolerance)
+
+
+def number_of(
+    of_number: OfNumber, value: FloatArray, outcome: FloatArray | None, tolerance: float | None
+) -> FloatArray:
+    """Return a number of each person, from the prediction and the outcome.
+
+    Examples
+    --------
+    >>> number_of("absolute_error", np.array([3.0, 5.0]), np.array([4.0, 4.5]), None).tolist()
+    [1.0, 0.5]
+    """
+    if of_number == "value":
+        return value
+    if outcome is None:
+        raise ValueError(f"there is no outcome to compute the {of_number} from")
+    error = value - outcome
+    match of_number:
+        case "outcome":
+            return outcome
+        case "error":
+            return error
+        case "absolute_error":
+            return np.abs(error)
+        case "squared_error":
+            return error**2
+    return np.asarray(np.abs(error) <= (tolerance or 0.0), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,6 +77,9 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
     spec = plan.specs.get("parity")
     if spec is None:
         return
+    if plan.pilot is not None and any(map(plan.pilot.has_numbers, plan.pilot.models)):
+        yield PowerLine(audit="parity", metric="", how=say("numbers_not_simulated"))
+        return
     questions = list(_questions(plan, spec))
     for question in questions:
         family = [other for other in questions if (other.threshold is None) == (question.threshold is None)]
