@@ -220,7 +220,8 @@ def _left_out(judged: int, others: int) -> str:
 
 
 def _rows_used(audit: Audit) -> str:
-    noun = "people" if audit.config.data.get("predictions") else "rows"
+    data = audit.config.data
+    noun = "people" if data.get("predictions") and not data.get("cluster") else "rows"
     used, dropped = audit.data["rows_used"], audit.data["rows_dropped"]
     left_out = f" ({count(dropped, 'row')} with missing values dropped)" if dropped else ""
     weight = audit.config.data.get("weight")

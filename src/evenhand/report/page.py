@@ -265,7 +265,8 @@ def _participants(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[
 def _rows_word(audit: Audit) -> str:
     if "people" in audit.data:
         return "Answers"
-    return "People" if audit.config.data.get("predictions") else "Rows"
+    data = audit.config.data
+    return "People" if data.get("predictions") and not data.get("cluster") else "Rows"
 
 
 def _selected(prediction: dict[str, Any], wording: PageWording) -> str:

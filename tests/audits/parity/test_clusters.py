@@ -149,6 +149,13 @@ def test_the_note_names_the_column_and_the_number_of_clusters() -> None:
     assert note.args == {"cluster": "person", "n": 60}
 
 
+def test_the_report_counts_rows_and_not_people() -> None:
+    table = eh.Table(rows(), groups="group", predictions={"m": "score"}, cluster="person")
+    page = eh.audit(table, parity={}).to_html()
+    assert "Rows</span> 360" in page
+    assert "People</span>" not in page
+
+
 def test_two_audits_are_paired_by_their_clusters() -> None:
     data = rows(mixed=True)
     later = {**data, "score": np.clip(data["score"] + 0.02, 0, 1)}
