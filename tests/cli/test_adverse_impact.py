@@ -83,3 +83,9 @@ def test_hostile_names_are_text(cli: Cli, place: Path) -> None:
     (place / "evil.csv").write_text("sex,hired,total\n<script>x</script>,48,80\n[red]b[/red],12,40\n")
     assert "[red]b[/red]" in cli("adverse-impact", "evil.csv").stdout
     assert "<script>x" not in (place / "out" / "report.html").read_text()
+
+
+def test_a_higher_rate_of_a_group_too_small_to_be_compared_is_named(cli: Cli, place: Path) -> None:
+    (place / "small.csv").write_text(f"{COUNTS}others,3,3\n")
+    assert ["others."] in [line[-1:] for line in lines(cli, "small.csv") if line[:3] == ["Below", "four", "fifths"]]
+    assert not any("Too" in line for line in lines(cli, "counts.csv"))

@@ -14,6 +14,7 @@ from evenhand.messages.formats import (
     show_p,
     show_tick,
 )
+from evenhand.messages.shared import say
 
 
 def test_a_plain_number() -> None:
@@ -85,3 +86,7 @@ def test_json_holds_no_nan_and_keeps_letters() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         json_text({"a": float("nan")})
     assert rounded([1 / 3, (2 / 3, "x"), {"a": 3}]) == [0.333333333333, [0.666666666667, "x"], {"a": 3}]
+
+
+def test_a_symbol_keeps_its_case_at_the_start_of_a_sentence() -> None:
+    assert str(say("detail", parts=(say("p_value", p="p = 0.20"), say("people_behind", n=5)))) == "p = 0.20; n = 5."

@@ -295,3 +295,6 @@ def _summary(impact: Sequence[Impact]) -> Iterator[str]:
     far = [row.group for row in impact if row.is_far]
     yield f"Below four fifths of the highest rate: {', '.join(below) or 'nobody'}."
     yield f"Two standard deviations or more below it: {', '.join(far) or 'nobody'}."
+    highest = next((row.rate for row in impact if row.group == row.highest), 1.0)
+    if outdone := [row.group for row in impact if row.rate > highest]:
+        yield f"Too small to be compared, with a higher rate: {', '.join(outdone)}."

@@ -21,6 +21,7 @@ _USUAL_VERB = "selects"
 _CASES = ("upper", "sentence", "stop")
 _SETTING = re.compile("`([^`]+)`")
 _MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+_SYMBOL = re.compile(r"\w [=<>]")  # as in "p = 0.20", which keeps its case
 _ONLY_ONE = re.compile(r"\{(\w+)(?:!r)?\}")
 
 
@@ -227,7 +228,7 @@ class _Filled:
 
 def _in_place(text: str, kind: str) -> str:
     """Return a text for its place in a sentence: unchanged, with a capital letter, a full stop, or both."""
-    if kind in ("upper", "sentence"):
+    if kind in ("upper", "sentence") and not _SYMBOL.match(text):
         text = f"{text[:1].upper()}{text[1:]}"
     unstopped = kind in ("sentence", "stop") and not text.endswith((".", "?", "!"))
     return f"{text}." if unstopped else text
