@@ -407,7 +407,10 @@ def test_a_change_is_not_mixed_with_the_numbers_of_all_periods() -> None:
     table = eh.Table({"month": month, "sex": sex, "hired": hired}, groups="sex", predictions="hired")
     given = told(table, {"metric": "selection_rate", "max": 0.1}, period="month")
     rows = {row.question: row for row in given.rows}
-    assert re.fullmatch(r"[\d.]+ points since month = 9\.", lines(given, "How big?"))
+    size = lines(given, "How big?")
+    assert re.match(r"[\d.]+ points since month = 9\. In that time: M [\d.]+%, F [\d.]+%\. Before: M ", size)
+    gap, higher, lower = map(float, re.findall(r"(\d+\.\d)(?: points|%)", size)[:3])
+    assert gap == pytest.approx(higher - lower, abs=0.11)
     assert rows["How sure?"].finding is None
     assert rows["For whom?"].lines[0] == "Values of all periods together."
 

@@ -86,7 +86,7 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
     references = set()
     for rate, changes in zip(series, _holm_adjusted_drifts(series, 1 - spec.confidence), strict=True):
         gap, limits = period_gaps(rate.hits, rate.n, rate.other_hits, rate.other_n, alpha)
-        drifts.append(_drift(result.audit, rate, labels, gap, changes))
+        drifts.append(_drift(result.audit, rate, labels, changes))
         rows += _period_records(result.audit, rate, labels, spec.confidence, (gap, limits.low, limits.high))
         if (key := (rate.model, rate.grouping, rate.metric.name)) not in references:
             references.add(key)
@@ -228,7 +228,7 @@ def _holm_adjusted_drifts(series: Sequence[GroupSeries], alpha: float) -> list[G
     return [drifts[position] for position in range(len(series))]
 
 
-def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], gap: FloatArray, changes: GapChanges) -> Drift:
+def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], changes: GapChanges) -> Drift:
     """Test whether the gap from some period on differs from the gap before it, and find the clearest period."""
     sides: dict[str, Any] = {"group": rate.group, "reference": rate.reference}
     where = shared("model_place", model=rate.model, place=shared("by", grouping=rate.grouping))
@@ -239,8 +239,10 @@ def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], gap: FloatArray
         key, clearest = "gap_drifted", _clearest_period(changes)
         start, look, change = (int(changes.start[clearest]), int(changes.look[clearest]), changes.change[clearest])
         sides |= {"first_period": labels[_first_shown(changes)], "change": float(change)}
-        sides |= {"changed_from": labels[start], "changed_to": labels[look], "before": _mean_gap(rate, gap, start)}
-        sides |= {"since": sides["before"] + sides["change"]}
+        sides |= {"changed_from": labels[start], "changed_to": labels[look]}
+        for name, (first, end) in {"before": (0, start), "since": (start, look + 1)}.items():
+            of_group, of_reference = _mean_rates(rate, first, end)
+            sides |= {f"group_{name}": of_group, f"reference_{name}": of_reference, name: of_group - of_reference}
         sides |= {name: finite(getattr(changes.limits, name)[clearest]) for name in ("low", "high")}
         arguments |= {
             "before": sides["before"],
@@ -270,9 +272,12 @@ def _first_shown(changes: GapChanges) -> int:
     return int(changes.look[changes.nearest > 0].min())
 
 
-def _mean_gap(rate: GroupSeries, gap: FloatArray, end: int) -> float:
-    """Return the mean gap before a period, by the weights of Mantel and Haenszel."""
-    n, m = rate.n[:end], rate.other_n[:end]
+def _mean_rates(rate: GroupSeries, first: int, end: int) -> tuple[float, float]:
+    """Return the mean rates of a group and of its reference over periods, by the weights of Mantel and Haenszel."""
+    n, m = rate.n[first:end], rate.other_n[first:end]
     defined = (n > 0) & (m > 0)
     weights = n[defined] * m[defined] / (n[defined] + m[defined])
-    return float(np.average(gap[:end][defined], weights=weights))
+    sides = ((rate.hits, rate.n), (rate.other_hits, rate.other_n))
+    shares = ((hits[first:end][defined] / people[first:end][defined]) for hits, people in sides)
+    of_group, of_reference = (float(np.average(share, weights=weights)) for share in shares)
+    return of_group, of_reference

@@ -39,6 +39,7 @@ MOST_SENTENCES = 3
 """The most sentences that say whether there is a problem."""
 MOST_DRAWN = 12
 """The most groups in the picture of whom it concerns."""
+_RATES_OF_CHANGE = ("group_before", "group_since", "reference_before", "reference_since")
 
 
 @dataclass(frozen=True)
@@ -261,6 +262,7 @@ def _rows_on(
         span, numbers = span_of(audit, drift, wording), _change_numbers(drift)
         key, period = ("during", span.name) if span.is_over else ("since", wording.period(drift.changed_from))
         sizes = (wording.say(f"size_{key}", "answer", since=abs(drift.since or 0.0), period=period),)
+        sizes += (_rates_of_change(drift, wording),) if drift.group_since is not None else ()
         confidence = _extra_of(audit, drift).settings["confidence"]
         doubts = (wording.say("change_sure", "answer", **numbers, confidence=confidence),)
         shown, whom = None, (wording.say("all_periods", "answer"),)
@@ -270,6 +272,12 @@ def _rows_on(
     yield _row("how_big", sizes, wording, of_finding=True)
     yield _row("how_sure", doubts, wording, finding=shown, of_finding=True)
     yield from _whom(audit, lead, (*_worst_off(audit, lead, reversal, wording), *whom), reversal, wording)
+
+
+def _rates_of_change(drift: Drift, wording: PageWording) -> str:
+    """Return the rates of both groups since a change, and before."""
+    rates = {name: getattr(drift, name) for name in _RATES_OF_CHANGE}
+    return wording.say("rates_since", "answer", group=drift.group, reference=drift.reference, **rates)
 
 
 def _sure_within(audit: Audit, reversal: Reversal, wording: PageWording) -> Iterator[str]:

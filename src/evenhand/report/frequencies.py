@@ -188,19 +188,13 @@ def told_values(
 ) -> str:
     """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"; in percent uncounted."""
     per = groups.per() if counted else None
-    parts = []
     chosen = groups.named if shown is None else shown
     colon = ":" if any(value.group[-1:].isdigit() for value in chosen) else ""
+    parts = []
     for value in chosen:
         is_aside = value.group == groups.largest and value.group not in groups.pair
-        parts.append(
-            wording.say(
-                "largest_group" if is_aside else "group_value",
-                "answer",
-                group=f"{wording.label(value.group)}{colon}",
-                value=_number(value, per, groups, wording),
-            )
-        )
+        words = {"group": f"{wording.label(value.group)}{colon}", "value": _number(value, per, groups, wording)}
+        parts.append(wording.say("largest_group" if is_aside else "group_value", "answer", **words))
     return ", ".join(parts)
 
 
@@ -208,10 +202,10 @@ def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWo
     """Return what the values of groups count: "Of 100 households in each group, xgboost flags"."""
     per = groups.per()
     clause = finding.headline.args.get("clause")
-    arguments = dict(clause.args if isinstance(clause, Message) else finding.headline.args)
+    said = clause.args if isinstance(clause, Message) else finding.headline.args
     title = groups.metric.title_in_sentence
     model = speaker_of(audit, finding.model or "")
-    arguments |= {"title": title, "model": model, "per": f"{per or 0:,}"}
+    arguments = {"people": None, **said, "title": title, "model": model, "per": f"{per or 0:,}"}
     own = _share_sentence(finding, arguments)
     if per is not None and own is not None:
         return wording.message(own)
