@@ -144,11 +144,11 @@ def test_a_pilot_by_group(people: pd.DataFrame, table: eh.Table, quick: dict[str
     assert both["A"] == pytest.approx(both["B"], rel=0.15)
     notes = "\n".join(map(str, apart.notes))
     sizes = small.group.value_counts()
-    assert f"learned apart for A ({sizes['A']} people of the pilot) and B ({sizes['B']} people of the pilot)" in notes
+    assert f"separately for A ({sizes['A']} people of the pilot) and B ({sizes['B']} people of the pilot)" in notes
     few = reliability({"m": risk}, table, noise={"pilot": {**settings, "by": "group", "enough": 100}}, **asked)
     notes = "\n".join(map(str, few.notes))
     assert (
-        f"learned apart for B ({sizes['B']} people of the pilot); everybody else goes wrong as the whole pilot" in notes
+        f"learned separately for B ({sizes['B']} people of the pilot); all others get those of the whole pilot" in notes
     )
     assert f"Fewer than 100 people of the pilot are A ({sizes['A']})." in notes
     assert curve(few, "mean_squared_error", "B")[0].value == 0.0

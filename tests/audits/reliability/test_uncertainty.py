@@ -89,7 +89,7 @@ def test_without_resampling_a_pilot_by_group_has_no_verdict() -> None:
     pilot = rated_twice(200, np.random.default_rng(0))
     found = learned_by_group(two_alike(), pilot, resample=False)
     gap = mean_gap(found, "pabak")
-    assert "what another pilot would give takes `resample`" in gap.status.text
+    assert "to allow for another pilot takes `resample`" in gap.status.text
     assert (gap.low, gap.p_value) == (None, None)
     assert "takes more replicates" in mean_gap(learned_by_group(two_alike(), pilot, replicates=1), "pabak").status.text
     assert not any("hurt" in finding.text for finding in found.findings)
@@ -98,9 +98,9 @@ def test_without_resampling_a_pilot_by_group_has_no_verdict() -> None:
 def test_learned_apart_is_not_different() -> None:
     found = learned_by_group(two_alike(), rated_twice(200, np.random.default_rng(0)))
     notes = " ".join(map(str, found.notes))
-    assert "mistakes were learned apart for p" in notes
+    assert "mistakes were learned separately for p" in notes
     assert "Mistakes differ" not in notes
-    assert "Mistakes were learned apart by g" in found.findings[0].text
+    assert "Mistakes were learned separately by g" in found.findings[0].text
 
 
 def test_pilot_variance_takes_random_mistakes_off() -> None:
