@@ -93,7 +93,8 @@ def gathered(
         high = np.array([np.nan if r.low is None else np.inf if r.high is None else r.high for r in found])
         coverage, none = covered(Interval(low, high), truth[what])
         words = what.replace("_pair", "").replace("overall", "to all,").replace("reference", "to ref.,")
-        method = "max-t" if what.startswith("worst") else "BCa"
+        is_permuted = name == "standardised" and what.split("_")[0].split()[0] in ("worst", "reference")
+        method = "permutation" if is_permuted else "max-t" if what.startswith("worst") else "BCa"
         rows.append(Row(f"{name} {words}", size, at, method, coverage, none, len(found), (), why))
     return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity.pairs import MeanPairs, worst_p
-from evenhand.core.records import Kind, limits_to_judge
+from evenhand.core.records import STANDARDISED, Kind, limits_to_judge
 from evenhand.stats.permutation import GroupedValues, compare_means
 from evenhand.stats.two_rates import compare_rates
 
@@ -180,3 +181,72 @@ def test_many_weighted_people_are_merged_with_hardly_any_change() -> None:
     whole, part = (each.compare([0], [1], (0.0, 1.0)) for each in (people, merged))
     assert part.estimate == pytest.approx(whole.estimate, abs=0.02 * whole.stderr)
     assert part.stderr == pytest.approx(whole.stderr, rel=0.02)
+
+
+def standardised_table(groups: str = "abc", seed: int = 0) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(seed)
+    group, stratum = rng.choice(list(groups), 600), rng.choice(["x", "y", "z"], 600)
+    chosen = rng.random(600) < 0.2 + 0.15 * (group == groups[0]) + 0.2 * (stratum == "x")
+    return {"group": group.tolist(), "stratum": stratum.tolist(), "d": chosen.astype(int).tolist()}
+
+
+def standardised(rows: dict[str, list[Any]], weight: str | None = None) -> dict[Any, Any]:
+    """Return the gaps of rates standardised over strata, by kind and what they are against."""
+    table = eh.Table(rows, groups="group", predictions={"m": "d"}, weight=weight)
+    found = eh.parity(table, within="stratum", reference="c", metrics="selection_rate")
+    gaps = [gap for gap in found.gaps if gap.stratum == STANDARDISED]
+    return {(gap.kind, gap.against, gap.group): gap for gap in gaps}
+
+
+def test_standardised_rates_have_the_test_of_people_who_change_groups_within_strata() -> None:
+    rows = standardised_table()
+    gaps = standardised(rows)
+    group, stratum = np.array(rows["group"]), np.unique(rows["stratum"], return_inverse=True)[1]
+    two = np.isin(group, ["a", "c"])
+    for kind in KINDS:
+        found = compare_means(
+            np.array(rows["d"])[two],
+            group[two] == "a",
+            group[two] == "c",
+            strata=stratum[two],
+            shares=np.bincount(stratum).astype(float),
+            contrast=kind,
+            bounds=(0.0, 1.0),
+            level=0.05 / 20 / 2,
+        )
+        gap = gaps[kind, "reference", "a"]
+        assert (gap.value, gap.p_value) == pytest.approx((found.estimate, found.p_value), rel=1e-6)
+        assert (gap.low, gap.high) == pytest.approx(found.limits(0.05), rel=1e-6)
+        assert gap.rests_on == found.rests_on
+
+
+def test_standardised_rates_do_not_depend_on_names_or_order() -> None:
+    rows = standardised_table()
+    order = np.random.default_rng(1).permutation(600)
+    turned = {name: [column[i] for i in order] for name, column in rows.items()}
+    for key, gap in standardised(rows).items():
+        other = standardised(turned)[key]
+        assert (gap.low, gap.high, gap.p_value) == (other.low, other.high, other.p_value)
+
+
+def test_many_standardised_pairs_have_the_worst_pair_of_all() -> None:
+    groups = "abcdefghijkl"
+    rows = standardised_table(groups)
+    gap = next(
+        gap for (kind, against, _), gap in standardised(rows).items() if (kind, against) == ("difference", "worst_pair")
+    )
+    chosen, group = np.array(rows["d"]), np.array(rows["group"])
+    stratum = np.unique(rows["stratum"], return_inverse=True)[1]
+    p_values = []
+    for first, second in combinations(groups, 2):
+        two = np.isin(group, [first, second])
+        sides = group[two] == first, group[two] == second
+        shares = np.bincount(stratum).astype(float)
+        level = 0.05 / 20 / 66
+        p_values.append(compare_means(chosen[two], *sides, strata=stratum[two], shares=shares, level=level).p_value)
+    assert gap.p_value == pytest.approx(min(1.0, 66 * min(p_values)), rel=1e-6)
+
+
+def test_weighted_standardised_rates_come_from_the_bootstrap() -> None:
+    rows = standardised_table() | {"w": np.linspace(0.5, 2.0, 600).tolist()}
+    assert {gap.rests_on for gap in standardised(rows, weight="w").values()} == {"bootstrap"}

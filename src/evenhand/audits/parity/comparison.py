@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, 
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import GAP_NAMES
-from evenhand.audits.parity.pairs import GroupPairs, Pairs, make_pairs
+from evenhand.audits.parity.pairs import GroupPairs, Pairs, StandardisedPairs, make_pairs
 from evenhand.audits.parity.resampled import KINDS, Custom, Resampled, Sums, metric_values
 from evenhand.audits.parity.result import ParityGap
 from evenhand.core.estimates import Estimate, estimates_at
@@ -83,7 +83,12 @@ class Comparison:
         worst = between.worst_gap(values, self._by_value, kind)
         to_reference = between.gaps_to_reference(values, self._others, reference, kind)
         to_overall = between.gaps_to_overall(values, groups, kind)
-        if self.analysis.by_bootstrap(self.metric):
+        if self._standardised is not None:
+            others = self._others, np.full(len(self._others), reference)
+            yield between.worst_gap_limits(worst, self._standardised(*self._sides, True), self._sides, confidence)
+            yield from between.with_limits(to_reference, self._standardised(*others, False), confidence)
+            yield from self._drawn(to_overall, confidence)
+        elif self.analysis.by_bootstrap(self.metric):
             ends, p = self._drawn_worst_pair(kind, confidence)
             found = replace(worst, limits=ends, joint=ends, p_value=p, rests_on="bootstrap")
             yield replace(found, differs=excludes_equality(kind, ends))
@@ -93,6 +98,20 @@ class Comparison:
             yield between.worst_gap_limits(worst, self._all_pairs, self._sides, confidence)
             yield from between.with_limits(to_reference, self._pairs_with_reference, confidence)
             yield from between.with_limits(to_overall, self._pairs_with_rest, confidence)
+
+    @cached_property
+    def _standardised(self) -> Callable[[IntArray, IntArray, bool], StandardisedPairs] | None:
+        """What compares groups by rates standardised over strata; None of other values, and of weighted rates."""
+        analysis, metric = self.analysis, self.metric
+        cells, support = analysis.cells, analysis.support
+        if support is None or metric.ratio is None or metric.method != "rate" or cells.weighted:
+            return None
+        if analysis.spec.interval != "auto" or analysis.clusters is not None:
+            return None
+        sums = Sums.build(cells.n.shape, cells.n.reshape(-1).astype(np.float64), np.zeros((cells.n.size, 0)))
+        yes, n = sums.of(metric.ratio.numerator), sums.of(metric.ratio.denominator)
+        shares = n[:, -1] * support[metric.name]
+        return partial(StandardisedPairs, yes, n, shares)
 
     @cached_property
     def _others(self) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Protocol
@@ -13,9 +13,12 @@ from evenhand.audits.parity.estimate import GroupValues
 from evenhand.core.records import Kind
 from evenhand.stats import intervals
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.permutation import GroupedValues, MeanComparison
+from evenhand.stats.permutation import GroupedValues, MeanComparison, compare_means
+from evenhand.stats.permutation.cells import two_group_cells
+from evenhand.stats.permutation.means import comparison_of
+from evenhand.stats.permutation.reference import Approximated
 from evenhand.stats.two_rates import RateComparison, compare_rates, extreme_bound, smallest_p
-from evenhand.stats.types import BoolArray, FloatArray, Interval
+from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, smallest_alpha, widest_difference
 
 _CLEAR = 0.05  # the level of a report
@@ -145,9 +148,38 @@ class RatePairs:
         return (1.0 / extreme_bound(self.inverse, "upper", tail, "largest", 1.0 / far) if far > 0 else 0.0), near
 
 
+class _ComparedPairs:
+    """Pairs of means, each with its comparison: see `evenhand.stats.permutation`."""
+
+    @cached_property
+    def compared(self) -> list[MeanComparison]:
+        """The comparison of each pair."""
+        raise NotImplementedError
+
+    @property
+    def p_values(self) -> FloatArray:
+        """The p-value of equality of each pair."""
+        return np.array([found.p_value for found in self.compared])
+
+    @property
+    def rests_on(self) -> list[str]:
+        """What test and limits of each pair rest on: see `MeanComparison`."""
+        return [found.rests_on for found in self.compared]
+
+    def limits(self, kind: Kind, confidence: float) -> Interval:
+        """Return the limits of each pair's difference or ratio."""
+        ends = [replace(found, contrast=kind).limits(2.0 * intervals.tail_share(confidence)) for found in self.compared]
+        low, high = np.array(ends).reshape(-1, 2).T
+        return Interval(low, high)
+
+    def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
+        """Return the limits of the largest difference, or of the smallest ratio, of all pairs."""
+        return _widest(self, kind, confidence, len(self.compared))
+
+
 @dataclass(frozen=True, eq=False)
-class MeanPairs:
-    """Pairs of means: see `evenhand.stats.permutation`.
+class MeanPairs(_ComparedPairs):
+    """Pairs of means of people.
 
     Parameters
     ----------
@@ -170,37 +202,81 @@ class MeanPairs:
     def compared(self) -> list[MeanComparison]:
         """The comparison of each pair."""
         sides = [(np.flatnonzero(a), np.flatnonzero(b)) for a, b in zip(self.first, self.second, strict=True)]
-        level = _CLEAR / _FINDINGS / max(1, len(sides))
-        rough: list[MeanComparison | None] = [None] * len(sides)
-        if self.of_worst and len(sides) > _MOST_DRAWN:
-            rough = _those_that_do_not_decide([self.people.approximate(a, b, self.bounds) for a, b in sides])
+        people, bounds, level = self.people, self.bounds, _level(len(sides))
+        rough = [people.approximate(a, b, bounds) for a, b in sides] if _are_many(sides, self.of_worst) else []
+        decide = _those_that_do_not_decide(rough) or [None] * len(sides)
         return [
-            found or self.people.compare(a, b, self.bounds, _CLEAR, level)
-            for (a, b), found in zip(sides, rough, strict=True)
+            found or people.compare(a, b, bounds, _CLEAR, level) for (a, b), found in zip(sides, decide, strict=True)
         ]
-
-    @property
-    def p_values(self) -> FloatArray:
-        """The p-value of equality of each pair."""
-        return np.array([found.p_value for found in self.compared])
 
     @property
     def rests_on(self) -> list[str]:
         """What test and limits of each pair rest on: see `MeanComparison`."""
-        bases = [found.rests_on for found in self.compared]
         if self.one_person is None:
-            return bases
-        return ["one person" if alone else basis for alone, basis in zip(self.one_person, bases, strict=True)]
+            return super().rests_on
+        return ["one person" if one else basis for one, basis in zip(self.one_person, super().rests_on, strict=True)]
 
-    def limits(self, kind: Kind, confidence: float) -> Interval:
-        """Return the limits of each pair's difference or ratio."""
-        ends = [replace(found, contrast=kind).limits(2.0 * intervals.tail_share(confidence)) for found in self.compared]
-        low, high = np.array(ends).reshape(-1, 2).T
-        return Interval(low, high)
 
-    def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
-        """Return the limits of the largest difference, or of the smallest ratio, of all pairs."""
-        return _widest(self, kind, confidence, len(self.first))
+@dataclass(frozen=True, eq=False)
+class StandardisedPairs(_ComparedPairs):
+    """Pairs of rates standardised over strata: people change groups within their stratum.
+
+    Parameters
+    ----------
+    yes, n : (strata, groups) how many people are counted, and all of them.
+    shares : (strata,) the weights of the strata.
+    first, second : (pairs,) the groups of each pair.
+    of_worst : see `MeanPairs`.
+    """
+
+    yes: FloatArray
+    n: FloatArray
+    shares: FloatArray
+    first: IntArray
+    second: IntArray
+    of_worst: bool = False
+
+    @cached_property
+    def compared(self) -> list[MeanComparison]:
+        """The comparison of each pair."""
+        sides = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
+        level = _level(len(sides))
+        rough = [self._approximate(a, b) for a, b in sides] if _are_many(sides, self.of_worst) else []
+        decide = _those_that_do_not_decide(rough) or [None] * len(sides)
+        return [found or self._compare(a, b, level) for (a, b), found in zip(sides, decide, strict=True)]
+
+    def _compare(self, a: int, b: int, level: float) -> MeanComparison:
+        """Return the comparison of two groups."""
+        values, (first, second), strata = self._cells(a, b)
+        return compare_means(
+            values, first, second, strata=strata, shares=self.shares, bounds=(0.0, 1.0), alpha=_CLEAR, level=level
+        )
+
+    def _approximate(self, a: int, b: int) -> MeanComparison | None:
+        """Return the same by moments alone, however coarse; None without variance."""
+        values, (first, second), strata = self._cells(a, b)
+        cells = two_group_cells(values, first, second, strata=strata, shares=self.shares)
+        if cells is None or not (cells.means().variance > 0).all():
+            return None
+        reference = Approximated(*cells.shape())
+        ends = 0.0, 1.0
+        return comparison_of(cells.means(), "difference", "approximation", 1.0 / reference.kurtosis, reference, ends)
+
+    def _cells(self, a: int, b: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray], IntArray]:
+        """Return values, both groups' people, and strata: of those counted, then of the others."""
+        first, second = (np.append(self.yes[:, group], self.n[:, group] - self.yes[:, group]) for group in (a, b))
+        strata = np.arange(self.shares.size)
+        return np.repeat([1.0, 0.0], strata.size), (first, second), np.append(strata, strata)
+
+
+def _level(pairs: int) -> float:
+    """Return the smallest level at which one of so many pairs may decide."""
+    return _CLEAR / _FINDINGS / max(1, pairs)
+
+
+def _are_many(sides: Sequence[object], of_worst: bool) -> bool:
+    """Return whether pairs that cannot be the worst one are compared by moments."""
+    return of_worst and len(sides) > _MOST_DRAWN
 
 
 def _those_that_do_not_decide(rough: list[MeanComparison | None]) -> list[MeanComparison | None]:

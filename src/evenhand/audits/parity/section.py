@@ -219,7 +219,7 @@ def methods(result: ParityResult) -> Iterator[Method]:
             "Resampled intervals",
             f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
             "multinomial resamples of the cells, which depend on no seed; their worst pair has one max-t band over all "
-            "pairs.",
+            "pairs. Gaps of two rates standardised over strata are tested by permuting people within their strata.",
             "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
         )
     if result.spec.within:
