@@ -67,6 +67,11 @@ def test_values_equal_those_of_fairlearn_and_scikit_learn() -> None:
         assert gap == pytest.approx(frame.difference()[metric])
 
 
+def test_names_of_peers_are_accepted() -> None:
+    result = eh.parity(table(staff()), metrics=["mean_absolute_error", "root_mean_squared_error_difference"])
+    assert {record.metric for record in result.values} == {"mae", "rmse"}
+
+
 def test_quantiles_are_those_of_numpy() -> None:
     data = staff()
     names = {"quantile_10": 0.1, "quantile_25": 0.25, "median": 0.5, "quantile_75": 0.75, "quantile_90": 0.9}

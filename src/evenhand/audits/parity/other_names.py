@@ -25,6 +25,9 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
         "roc_auc_score": "auc",
         "brier_score_loss": "brier",
         "mean_prediction": "mean_score",
+        "mean_absolute_error": "mae",
+        "mean_squared_error": "mse",
+        "root_mean_squared_error": "rmse",
         "selection_rate": "selection_rate",
     }
     kinds: tuple[Kind, ...] = ("difference", "ratio")
@@ -51,13 +54,7 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
     )
     for name in ("theil_index", "consistency", "generalized_entropy_index", "between_group_theil_index"):
         yield name, OtherName("AIF360", refused="it compares persons, not groups; see the effort audit")
-    for name in (
-        "zero_one_loss",
-        "log_loss",
-        "mean_absolute_error",
-        "mean_squared_error",
-        "r2_score",
-    ):
+    for name in ("zero_one_loss", "log_loss", "r2_score"):
         refusal = OtherName("fairlearn, scikit-learn", refused="give it as a function of the cells, with custom={...}")
         yield from ((f"{name}{end}", refusal) for end in ("", "_ratio", "_group_min", "_group_max"))
 
