@@ -177,7 +177,7 @@ def test_a_name_of_another_package_is_named_in_the_answer(people: pd.DataFrame) 
     )
     ratio, tpr = eh.parity(table, metrics=["disparate_impact", "recall"]).findings
     assert (ratio.metric, ratio.kind, tpr.kind) == ("selection_rate", "ratio", "difference")
-    assert f"{ratio.value:.3f} times as often as" in ratio.headline.text
+    assert f"{ratio.value:.3f} times as often:" in ratio.headline.text
     own = eh.parity(table, metrics="tpr", custom={"f1_score": lambda cells: cells.tp / cells.n}, resamples=100)
     assert own.rows("values", metric="f1_score")
     assert not own.notes

@@ -52,7 +52,9 @@ def make_claims(
             condition=_condition(gap),
             test_key=_test_key(gap, number),
             one_sided=gap.rests_on in _ONE_SIDED,
-            when={} if gap.against == "overall" else _sentence_by_significance(gap, number, roles),
+            when={}
+            if gap.against == "overall"
+            else _sentence_by_significance(gap, number, listed=_is_listed(_clause_name(gap, spec), gap, roles)),
         )
         is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
         yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
@@ -143,12 +145,12 @@ def _sentence_id(gap: ParityGap) -> str:
     return "two_values"
 
 
-def _sentence_by_significance(gap: ParityGap, groups: int, roles: Roles) -> dict[Significance, dict[str, str]]:
+def _sentence_by_significance(gap: ParityGap, groups: int, *, listed: bool) -> dict[Significance, dict[str, str]]:
     """Return the sentence on a gap by significance.
 
     Among many groups, a significant difference need not be between these two.
     """
-    worse_off = "two_values_worse_off" if _is_phrase(gap, roles) else "two_values_worse_off_listed"
+    worse_off = "two_values_worse_off_listed" if listed else "two_values_worse_off"
     differ = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
     ids: dict[Significance, str] = {
         "directed": differ if gap.worse_off is None else worse_off,
@@ -167,7 +169,7 @@ def _arguments(
     return {
         "where": shared("model_place", model=gap.model, place=place_message),
         "place": place_message,
-        "metric": _listed(_clause_name(gap, spec), gap, roles),
+        "metric": _clause_name(gap, spec) + "_listed" * _is_listed(_clause_name(gap, spec), gap, roles),
         "ratio": gap.value if gap.kind == "ratio" else None,
         "title": metric.title_in_sentence,
         "model": _speaker(str(gap.model), roles),
@@ -190,14 +192,10 @@ def _speaker(model: str, roles: Roles) -> Argument:
     return speaker(model, roles.predictions[model].selected_word, alone=len(roles.predictions) == 1)
 
 
-def _listed(clause: str, gap: ParityGap, roles: Roles) -> str:
-    """Return the clause that lists groups after a colon, where "54% of girl" would be said."""
-    return clause if _is_phrase(gap, roles) or f"clause_{clause}_listed" not in say else f"{clause}_listed"
-
-
-def _is_phrase(gap: ParityGap, roles: Roles) -> bool:
-    """Tell whether the groups of a gap read well in a sentence, as "Black households" do."""
-    return bool(roles.people) and not any("=" in (name or "") for name in (gap.group, gap.reference))
+def _is_listed(clause: str, gap: ParityGap, roles: Roles) -> bool:
+    """Tell whether a clause lists groups after a colon, where "54% of girl" or "54% of leg_black = 0" would be said."""
+    is_phrase = roles.people and not any("=" in (name or "") for name in (gap.group, gap.reference))
+    return not is_phrase and f"clause_{clause}_listed" in say
 
 
 def _coordinates_message(gap: ParityGap, spec: ParitySpec) -> Message:
