@@ -257,14 +257,51 @@ def test_engines_agree(tmp_path: Path) -> None:
         assert {**found, "backend": None} == {**expected, "backend": None}, type(source)
 
 
-def test_strata_are_compared_and_not_standardised() -> None:
-    data = staff().assign(grade=np.random.default_rng(9).choice(["I", "II"], N))
+def graded(n: int = 1_200) -> pd.DataFrame:
+    """Return people whose salary depends on the grade alone, and grades that depend on sex."""
+    rng = np.random.default_rng(9)
+    sex = rng.choice(["f", "m"], n)
+    grade = np.where(rng.random(n) < np.where(sex == "m", 0.7, 0.3), "II", "I")
+    salary = np.where(grade == "II", 60.0, 40.0) + rng.gamma(2, 5, n)
+    return pd.DataFrame({"sex": sex, "grade": grade, "salary": salary})
+
+
+def test_means_are_standardised_over_strata() -> None:
+    data = graded()
     result = eh.parity(table(data, predictions=None), within=["grade"], metrics=["mean", "median"])
     inside = data.query("grade == 'I' and sex == 'f'")["salary"]
-    found = result.get("values", metric="mean", group="f", stratum="I").value
-    assert found == pytest.approx(inside.mean())
-    assert "parity.numbers_not_standardised" in {note.id for note in result.notes}
-    assert {record.stratum for record in result.values} == {None, "I", "II"}
+    assert result.get("values", metric="mean", group="f", stratum="I").value == pytest.approx(inside.mean())
+    shares = data["grade"].value_counts(normalize=True)
+    means = data.groupby(["sex", "grade"])["salary"].mean()
+    for sex in ("f", "m"):
+        found = result.get("values", metric="mean", group=sex, stratum="(standardised)")
+        assert found.value == pytest.approx(sum(shares[g] * means[sex, g] for g in ("I", "II")))
+        assert (found.low or 0.0) < (found.value or 0.0) < (found.high or 0.0)
+    pooled, standardised = (
+        result.get("gaps", metric="mean", kind="difference", against="worst_pair", stratum=stratum)
+        for stratum in (None, "(standardised)")
+    )
+    assert (pooled.p_value or 0.0) < 0.001
+    assert (standardised.p_value or 0.0) > 0.05
+    assert not result.rows("values", metric="median", stratum="(standardised)")
+
+
+def test_the_standardised_test_is_near_that_of_the_regression_with_strata() -> None:
+    from scipy.stats import norm
+
+    data = graded().assign(salary=lambda people: people["salary"] + np.where(people["sex"] == "m", 1.2, 0.0))
+    gap = eh.parity(table(data, predictions=None), within=["grade"], metrics=["mean"]).get(
+        "gaps", metric="mean", kind="difference", against="worst_pair", stratum="(standardised)"
+    )
+    cells = data.groupby(["sex", "grade"])["salary"].agg(["mean", "var", "size"])
+    share = data["grade"].value_counts(normalize=True)
+    difference = sum(share[g] * (cells.loc[("m", g), "mean"] - cells.loc[("f", g), "mean"]) for g in share.index)
+    of_mean = cells["var"] / cells["size"]
+    error = np.sqrt(sum(share[g] ** 2 * of_mean[s, g] for g in share.index for s in "fm"))
+    assert gap.value == pytest.approx(difference)
+    assert gap.p_value == pytest.approx(2 * norm.sf(difference / error), abs=0.01)
+    assert gap.low == pytest.approx(max(difference - 1.96 * error, 0.0), abs=0.05)
+    assert gap.high == pytest.approx(difference + 1.96 * error, rel=0.05)
 
 
 def test_calibration_compares_mean_prediction_and_mean_outcome() -> None:

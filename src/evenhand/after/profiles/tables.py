@@ -126,18 +126,23 @@ def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str])
     if data.get("cluster") is not None:
         yield say("clustered_counts", cluster=data["cluster"])
         return
-    numbers = [name for name, prediction in data["predictions"].items() if prediction["kind"] == "number"]
-    if numbers:
-        yield say("numbers_select_nobody", models=tuple(numbers))
-    unsaid = [model for model, side in _favourable(result).items() if side is None and model not in numbers]
-    if unsaid:
-        yield say("favourable_unsaid", models=tuple(unsaid))
+    yield from _side_notes(result, data)
     reverse = [model for model in decided if is_reverse(result, model)]
     if reverse:
         yield say("not_selected_is_favourable", models=tuple(reverse))
     for column, labels in data.get("labels", {}).items():
         if len(set(labels.values())) < len(labels):
             yield say("labels_merge", column=column)
+
+
+def _side_notes(result: Result, data: Mapping[str, Any]) -> Iterator[Message]:
+    """Name the models whose favourable decision is not known, and those that decide nothing."""
+    numbers = [name for name, prediction in data["predictions"].items() if prediction["kind"] == "number"]
+    unsaid = [model for model, side in _favourable(result).items() if side is None and model not in numbers]
+    if numbers:
+        yield say("numbers_select_nobody", models=tuple(numbers))
+    if unsaid:
+        yield say("favourable_unsaid", models=tuple(unsaid))
 
 
 # UGESP ----------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from evenhand.audits.parity.numbers import NumberPeople
 from evenhand.audits.parity.resampled import DrawCache, Metrics, Support
 from evenhand.audits.parity.result import CalibrationRecord, ParityGap, ParityResult
 from evenhand.audits.parity.spec import ParitySpec
+from evenhand.audits.parity.standardised_numbers import standardised
 from evenhand.core.estimates import Estimate
 from evenhand.core.groups import reference_of, require_reference
 from evenhand.core.progress import step
@@ -172,12 +173,19 @@ def _within_strata(pooled: Analysis, whole: GroupCells, clusters: ClusterCells |
         cells, ranks, numbers = whole.stratum(position), _ranks_in(pooled, stratum), _numbers_in(pooled, stratum)
         part = replace(pooled, stratum=stratum, cells=cells, metrics=on_cells, ranks=ranks, numbers=numbers)
         yield replace(part, clusters=clusters and clusters.stratum(position))
-    if pooled.numbers is not None:
-        return
     support = _support(pooled, whole)
-    used = [pair for pair in on_cells if support[pair[0].name].any()]
+    used = [pair for pair in on_cells if pair[0].name in support and support[pair[0].name].any()]
     part = replace(pooled, stratum=STANDARDISED, cells=whole, metrics=used, ranks=None, support=support)
-    yield replace(part, clusters=clusters)
+    yield replace(part, clusters=clusters, numbers=_standardised_numbers(pooled, support) if used else None)
+
+
+def _standardised_numbers(pooled: Analysis, support: Support) -> NumberPeople | None:
+    """Return the numbers of the people in the strata that all groups share, which are the same for all metrics."""
+    people = pooled.numbers
+    if people is None:
+        return None
+    strata = people.rows.groups.joint(pooled.spec.within)[0]
+    return standardised(people, strata, np.flatnonzero(next(iter(support.values()))))
 
 
 def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | None:
@@ -222,15 +230,13 @@ def _metrics_of_cells(pooled: Analysis) -> Metrics:
 def _support(pooled: Analysis, whole: GroupCells) -> Support:
     """Return the strata over which each metric is standardised."""
     least = pooled.spec.min_count
-    return {metric.name: _shared_strata(whole, metric, least) for metric, _ in _metrics_of_cells(pooled)}
+    metrics = [metric for metric, _ in _metrics_of_cells(pooled) if metric.can_be_standardised]
+    return {metric.name: _shared_strata(whole, metric, least) for metric in metrics}
 
 
 def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
     """Yield notes on strata left out of the standardisation, with the share of people used."""
     if not pooled.spec.within:
-        return
-    if pooled.numbers is not None:
-        yield say("numbers_not_standardised", model=pooled.model, factor=TIMES.join(pooled.spec.within))
         return
     support = _support(pooled, whole)
     people, least = whole.n.sum(axis=(1, 2, 3)), pooled.spec.min_count

@@ -307,15 +307,19 @@ def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tu
     return 0.0 if against == "worst_pair" else -span, span
 
 
+def _why_no_limits(gap: GapNumbers, metric: ParityMetric) -> str:
+    if gap.against == "overall" and metric.of_number is not None:
+        return "quantile_of_everybody" if metric.method == "quantile" else "standardised_everybody"
+    by_formula = metric.method in ("mean", "rank", "number", "quantile")
+    return "one_group_has_none" if by_formula else "some_still_resamples"
+
+
 def _gap_status(gap: GapNumbers, metric: ParityMetric) -> Message:
     low, high = gap.limits
     if np.isnan(gap.value):
         return shared("undefined", why=say("zero_below"))
-    if metric.method == "quantile" and gap.against == "overall":
-        return shared("no_interval", why=say("quantile_of_everybody"))
     if np.isnan(low) and np.isnan(high):
-        by_formula = metric.method in ("mean", "rank", "number", "quantile")
-        return shared("no_interval", why=say("one_group_has_none" if by_formula else "some_still_resamples"))
+        return shared("no_interval", why=say(_why_no_limits(gap, metric)))
     if np.isinf(high):
         is_open = metric.method == "quantile" and gap.kind == "difference"
         return shared("unbounded_above", why=say("too_few_for_quantile" if is_open else "zero_below_possible"))

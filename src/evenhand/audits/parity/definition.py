@@ -144,6 +144,11 @@ class ParityMetric(Metric):
         if self.method == "rate" and not (is_share and len(np.unique(below[below > 0])) == 1):
             raise ValueError(f"the metric {self.name!r} is no share of people; its method must be 'mean', not 'rate'")
 
+    @property
+    def can_be_standardised(self) -> bool:
+        """Whether it can be standardised over strata: of metrics of numbers the means and their functions."""
+        return self.of_number is None or self.method in ("number", "function")
+
     def bounds(self, score_range: tuple[float, float]) -> tuple[float, float]:
         """Return the limits of possible values, from one person's possible contributions to both sums.
 

@@ -8,8 +8,9 @@ linearised variance, which with equal weights is p (1 - p) / n for a rate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,13 +19,36 @@ from evenhand.audits.parity.gather import GroupCells
 from evenhand.stats import intervals
 from evenhand.stats.auc import auc_influence
 from evenhand.stats.clusters import FEWEST, ClusterErrors
-from evenhand.stats.permutation import GroupedValues
+from evenhand.stats.permutation import MeanComparison
 from evenhand.stats.quantiles import GroupQuantiles
 from evenhand.stats.skewed import hall_t
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.table.rows import ScoreRows
 
 _ROUNDING = 1e-13
+
+
+class PeopleOfGroups(Protocol):
+    """People of whom any two sets of groups can be compared, as those of `GroupedValues`."""
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+
+    def compare(
+        self,
+        first: Sequence[int] | IntArray,
+        second: Sequence[int] | IntArray,
+        bounds: tuple[float, float],
+        alpha: float = 0.05,
+        level: float | None = None,
+    ) -> MeanComparison:
+        """Return the comparison of the means of two sets of groups."""
+
+    def approximate(
+        self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, bounds: tuple[float, float]
+    ) -> MeanComparison | None:
+        """Return the comparison by moments alone; None if it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +84,7 @@ class GroupValues:
     trials: FloatArray
     bounds: tuple[float, float]
     weighted: bool = False
-    people: GroupedValues | None = None
+    people: PeopleOfGroups | None = None
     members: BoolArray | None = None
     rest: GroupValues | None = None
     share: FloatArray | None = None
@@ -134,7 +158,7 @@ class GroupValues:
         return replace(self, rest=rest, rates=tuple(rate.only(groups) for rate in self.rates), **arrays)
 
 
-def with_people(values: GroupValues, people: GroupedValues) -> GroupValues:
+def with_people(values: GroupValues, people: PeopleOfGroups) -> GroupValues:
     """Return the mean of groups with the values of their people, by which means are compared."""
     own = np.eye(people.groups, dtype=np.bool_)
     rest = values.rest and replace(values.rest, people=people, members=~own)

@@ -9,11 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-from evenhand.audits.parity.estimate import GroupValues
+from evenhand.audits.parity.estimate import GroupValues, PeopleOfGroups
 from evenhand.core.records import Kind
 from evenhand.stats import intervals
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.permutation import GroupedValues, MeanComparison, compare_means
+from evenhand.stats.permutation import MeanComparison, compare_means
 from evenhand.stats.permutation.cells import two_group_cells
 from evenhand.stats.permutation.means import comparison_of
 from evenhand.stats.permutation.reference import Approximated
@@ -191,7 +191,7 @@ class MeanPairs(_ComparedPairs):
     one_person : (pairs,) whether one person makes up more than half of the variance of a side, if it is known.
     """
 
-    people: GroupedValues
+    people: PeopleOfGroups
     first: BoolArray
     second: BoolArray
     bounds: tuple[float, float]

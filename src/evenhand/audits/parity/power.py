@@ -77,7 +77,7 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
     spec = plan.specs.get("parity")
     if spec is None:
         return
-    if plan.pilot is not None and any(map(plan.pilot.has_numbers, plan.pilot.models)):
+    if _are_numbers(plan):
         yield PowerLine(audit="parity", metric="", how=say("numbers_not_simulated"))
         return
     questions = list(_questions(plan, spec))
@@ -92,6 +92,10 @@ def lines(plan: PowerPlan) -> Iterator[PowerLine]:
             yield PowerLine(
                 audit="parity", metric=threshold.metric, threshold=threshold.message(), points=True, how=how
             )
+
+
+def _are_numbers(plan: PowerPlan) -> bool:
+    return plan.pilot is not None and any(map(plan.pilot.has_numbers, plan.pilot.models))
 
 
 def _questions(plan: PowerPlan, spec: Spec) -> Iterator[RateQuestion]:

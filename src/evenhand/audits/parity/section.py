@@ -214,7 +214,7 @@ def methods(result: ParityResult) -> Iterator[Method]:
         yield from _number_methods()
     rates = [metric for metric in computed if metric.of_number is None]
     yield from _rate_methods(spec, rates) if rates else ()
-    if spec.custom or spec.within:
+    if rates and (spec.custom or spec.within):
         yield Method(
             "Resampled intervals",
             f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
