@@ -113,6 +113,7 @@ class _ParityResultGaps(TypedDict, total=False):
     worse_off: str | None
     status: str | None
     name: str | None
+    differs: bool | None
     rests_on: str | None
 
 class _ParityResultCalibration(TypedDict, total=False):

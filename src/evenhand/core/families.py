@@ -70,7 +70,10 @@ class ClaimCheck:
         if self.claim.named_by == "p_value":
             return True
         record = self.claim.estimates[0].at(1.0 - level)
-        return isinstance(record, Gap) and record.worse_off is not None
+        if not isinstance(record, Gap):
+            return False
+        differs = getattr(record, "differs", None)  # also where nothing says which side is worse off
+        return record.worse_off is not None if differs is None else bool(differs)
 
     @property
     def test_key(self) -> Hashable:

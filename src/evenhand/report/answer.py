@@ -25,7 +25,7 @@ from evenhand.report.concerns import (
     profile_line,
 )
 from evenhand.report.frequencies import GroupValues, group_values, speaker_of, status_quo_values, values_compared
-from evenhand.report.front import comparison_key, groups_compared, is_established, rank
+from evenhand.report.front import comparison_key, groups_compared, is_established, leaves_pair_open, rank
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, pair_difference, reversal_of
 from evenhand.report.spans import span_of
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_SENTENCES = 3
 """The most sentences that say whether there is a problem."""
+_MOST_NAMED = 5
+"""The most other findings that are named beside one."""
 MOST_DRAWN = 12
 """The most groups in the picture of whom it concerns."""
 _RATES_OF_CHANGE = ("group_before", "group_since", "reference_before", "reference_since")
@@ -142,7 +144,12 @@ def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> 
             told |= {source} if concern.place is None else {source, concern.place}
             sentence = concern.sentence if concern.finding is None else f"{concern.sentence} ({concern.finding.number})"
             yield " ".join(
-                [sentence, *_more_broken(concern, found, wording), *_cautions(concern, told, audit, wording)]
+                [
+                    sentence,
+                    *_more_broken(concern, found, wording),
+                    *_more_different(concern, found, wording),
+                    *_cautions(concern, told, audit, wording),
+                ]
             )
     if not found:
         yield from _all_clear(audit, wording)
@@ -162,6 +169,16 @@ def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWordin
     others = [finding.number for finding in broken if finding is not concern.finding]
     if concern.finding in broken and others:
         yield wording.say("more_broken", "answer", n=len(others), findings=tuple(others))
+
+
+def _more_different(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
+    """Yield beside an established difference which others are as well."""
+    if concern.certainty != "differs" or concern.finding is None:
+        return
+    different = [other.finding.number for other in found if other.finding and other.certainty == "differs"]
+    if others := [number for number in different if number != concern.finding.number]:
+        key = "more_different" if len(others) <= _MOST_NAMED else "many_more_different"
+        yield wording.say(key, "answer", n=len(others), findings=tuple(others))
 
 
 def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
@@ -417,7 +434,8 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
     elif finding.reason is not None:
         yield wording.message(finding.reason)
     elif is_established(finding):
-        yield _considering("sure_established", finding.family, wording)
+        key = "sure_some" if leaves_pair_open(finding) else "sure_established"
+        yield _considering(key, finding.family, wording)
     elif finding.is_limit and finding.significance == "significant":
         yield _considering("sure_improved", finding.family, wording)
 

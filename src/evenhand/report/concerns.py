@@ -19,7 +19,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
 from evenhand.messages import Argument
 from evenhand.report.frequencies import group_values, lead_of, speaker_of, status_quo_values, told_values
-from evenhand.report.front import distance, is_established, place_of
+from evenhand.report.front import distance, is_established, leaves_pair_open, place_of
 from evenhand.report.spans import span_of
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import TIMES
@@ -144,11 +144,14 @@ def _alternative(audit: Audit, finding: Finding, wording: PageWording) -> str:
 
 
 def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
-    """Yield established differences that no broken limit covers: shares before other numbers, the largest first."""
+    """Yield established differences that no broken limit covers: shares before other numbers.
+
+    Of these, those whose two groups are established come first, then the largest.
+    """
     judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", *UNDECIDED)}
     found = [finding for finding in audit.findings if is_established(finding) and place_of(finding) not in judged]
     met = {place_of(finding): finding for finding in found if finding.verdict == "meets"}
-    found.sort(key=lambda finding: (finding.unit != "share", -distance(finding)))
+    found.sort(key=lambda finding: (finding.unit != "share", leaves_pair_open(finding), -distance(finding)))
     told = set()
     for finding in found:
         if place_of(finding) in told:
@@ -161,10 +164,12 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
 def _difference(audit: Audit, finding: Finding, limited: Finding | None, wording: PageWording) -> str:
     """Return the values of groups that differ, and whether a limit on them is met or there is none."""
     values = values_line(audit, finding, wording)
-    if limited is not None:
-        return wording.say("established_met", "answer", values=values, limit=wording.limit(limited))
-    key = "established_free" if any(f.threshold is not None for f in audit.findings) else "established"
-    return wording.say(key, "answer", values=values)
+    limit = None if limited is None else wording.limit(limited)
+    free = "_free" if limit is None and any(f.threshold is not None for f in audit.findings) else ""
+    sentence = wording.say(
+        f"established{free}" if limit is None else "established_met", "answer", values=values, limit=limit
+    )
+    return f"{sentence} {wording.say('pair_open', 'answer')}" if leaves_pair_open(finding) else sentence
 
 
 def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:

@@ -248,6 +248,11 @@ def is_established(finding: Finding) -> bool:
     return finding.kind is not None and finding.significance in ("directed", "significant")
 
 
+def leaves_pair_open(finding: Finding) -> bool:
+    """Tell whether it is established only that some groups differ, and open which ones."""
+    return is_established(finding) and finding.significance == "significant" and finding.against == "worst_pair"
+
+
 def place_of(finding: Finding) -> tuple[object, ...]:
     """Return what a finding compares, whatever its limit."""
     return finding.audit, finding.model, finding.grouping, finding.stratum, finding.metric

@@ -247,6 +247,7 @@ class Comparison:
             **limits,
             p_value=finite(gap.p_value),
             worse_off=self._worse_off(gap),
+            differs=gap.differs if finite(gap.p_value) is not None else None,
             rests_on=gap.rests_on,
             status=_gap_status(gap, self.metric),
         )

@@ -153,7 +153,7 @@ def _sentence_by_significance(gap: ParityGap, groups: int, *, listed: bool) -> d
     worse_off = "two_values_worse_off_listed" if listed else "two_values_worse_off"
     differ = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
     ids: dict[Significance, str] = {
-        "directed": differ if gap.worse_off is None else worse_off,
+        "directed": "two_values_differ" if gap.worse_off is None else worse_off,
         "significant": differ,
         "not_significant": "no_clear_difference",
         "untested": "not_tested",

@@ -19,6 +19,9 @@ class ParityGap(Gap):
     """A gap between two groups, or between a group and everybody."""
 
     name: str | None = column("the gap's own name in the literature, where it has one", None, reveals="name")
+    differs: bool | None = column(
+        "whether these two groups differ, by limits that hold for all pairs of this metric", None, reveals="number"
+    )
     rests_on: str | None = column(
         "what test and limits rest on: of rates 'exact' or 'asymptotic' scores; of means 'permutation' of people, its "
         "'approximation' for many, 'few people' or 'one person' who carry the variance, 'bounds' where people of a "
