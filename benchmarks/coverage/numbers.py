@@ -63,7 +63,7 @@ FEW = "few people of so skewed numbers may hold none of the large ones"
 LEAST = {"mean": 0.90, "median": 0.95, "quantile_90": 0.95, "rmse": 0.90}
 """What is promised: of means at least .90 in every population, of quantiles what is nominal."""
 LEAST_OF_SQUARES = 0.55
-"""What is promised for the RMSE of one group of few people whose errors are themselves very skewed."""
+"""What is promised for the RMSE of one group whose errors are themselves very skewed."""
 
 
 def compared(x: FloatArray, y: FloatArray) -> Iterator[tuple[str, FloatArray, FloatArray, float, FloatArray]]:
@@ -133,7 +133,7 @@ def _line(
     words = {"one": "interval of one group", "difference": "interval of a difference", "ratio": "interval of a ratio"}
     is_null = times == 1.0
     kind: Kind = "interval" if what != "test" else "test" if is_null else "power"
-    is_far = name == "rmse" and what == "one" and sizes[0] < 100
+    is_far = name == "rmse" and what == "one" and "lognormal" in of.name
     least = LEAST_OF_SQUARES if is_far else LEAST[name]
     oracle = {"mean": "Student" if what == "one" else "Welch", "median": "Mann and Whitney"}.get(name, "")
     has_peer = beside is not None and not (name == "median" and what != "test")

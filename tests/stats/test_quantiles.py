@@ -7,8 +7,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from evenhand.stats.intervals import mover_difference, mover_ratio
 from evenhand.stats.quantiles import GroupQuantiles
 from evenhand.stats.skewed import hall_quantile, hall_t
+from evenhand.stats.types import Interval
 
 
 def quantiles(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> GroupQuantiles:
@@ -49,6 +51,16 @@ def test_equal_weights_are_none() -> None:
         weighted, plain = quantiles(values, np.full(37, weight)), quantiles(values)
         assert weighted.at(0.5) == plain.at(0.5)
         assert np.array_equal(weighted.limits(0.5, np.array([0]), 0.95), plain.limits(0.5, np.array([0]), 0.95))
+
+
+def test_open_limits_of_few_people_leave_only_that_side_open() -> None:
+    nothing_above = Interval(np.array([1.0]), np.array([np.inf]))
+    both = Interval(np.array([2.0]), np.array([4.0]))
+    low, high = mover_difference([2.0], nothing_above, [3.0], both)
+    assert (low[0], high[0]) == (pytest.approx(-1.0 - np.hypot(1.0, 1.0)), np.inf)
+    low, high = mover_ratio([2.0], nothing_above, [3.0], both)
+    assert 0 < low[0] < 2 / 3
+    assert high[0] == np.inf
 
 
 def test_a_group_without_people_has_no_quantile() -> None:

@@ -350,7 +350,13 @@ def mover_difference(
 def _side(a: FloatArray, b: FloatArray, correlation: ArrayLike) -> FloatArray:
     """Return sqrt(a² + b² - 2 r a b)."""
     r = _floats(correlation)
-    return np.asarray(np.hypot(a - r * b, b * np.sqrt(1.0 - r * r)))
+    return np.asarray(np.hypot(a - _product(r, b), b * np.sqrt(1.0 - r * r)))
+
+
+def _product(correlation: ArrayLike, other: FloatArray) -> FloatArray:
+    """Return a correlation times a distance, 0 without correlation, however far it is."""
+    r = _floats(correlation)
+    return np.asarray(np.where(r == 0, 0.0, r * other))
 
 
 def mover_ratio(
@@ -384,11 +390,11 @@ def mover_ratio(
     unknown = _any_nan(x, y, lower_a, upper_a, lower_b, upper_b)
     with np.errstate(all="ignore"):
         top, bottom = lower_a * (2 * x - lower_a), upper_b * (2 * y - upper_b)
-        middle = x * y - _floats(correlation) * (x - lower_a) * (upper_b - y)
+        middle = x * y - _product(correlation, (x - lower_a) * (upper_b - y))
         root = np.sqrt(np.maximum(middle**2 - top * bottom, 0.0))
         low = np.where((lower_a > 0) & (lower_b >= 0), top / (middle + root), 0.0)
         top, bottom = upper_a * (2 * x - upper_a), lower_b * (2 * y - lower_b)
-        middle = x * y - _floats(correlation) * (upper_a - x) * (y - lower_b)
+        middle = x * y - _product(correlation, (upper_a - x) * (y - lower_b))
         root = np.sqrt(np.maximum(middle**2 - top * bottom, 0.0))
         high = np.where(lower_b > 0, (middle + root) / bottom, np.inf)
         defined = ~unknown & (x >= 0) & (y >= 0) & (x + y > 0)
