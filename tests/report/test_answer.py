@@ -493,3 +493,17 @@ def test_where_the_pair_is_open_the_front_page_says_so_and_an_established_pair_l
     assert open_pair not in given.sentences[0]
     others = page_wording().say("more_different", "answer", n=1, findings=(by_group.number,))
     assert given.sentences[0].endswith(others)
+
+
+def test_a_metric_that_measures_agreement_alone_leads_before_kappa() -> None:
+    rng = np.random.default_rng(10)
+    group, base = rng.choice(["p", "q"], 500), rng.integers(1, 6, 500)
+    raters = {
+        name: np.clip(base + rng.integers(-1, 2, 500) * (rng.random(500) < np.where(group == "q", 0.6, 0.2)), 1, 5)
+        for name in ("r0", "r1", "r2")
+    }
+    run = eh.audit(eh.Table({"g": group, **raters}, groups="g"), agreement={"raters": list(raters), "scale": "ordinal"})
+    established = [finding.metric for finding in run.findings if finding.significance == "directed"]
+    assert {"bennett_s", "conger_kappa"} <= set(established)
+    first = next(finding for finding in run.findings if finding.metric == "bennett_s")
+    assert answer(run).sentences[0].startswith(page_wording().headline(first).rstrip("."))

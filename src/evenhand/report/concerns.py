@@ -146,12 +146,20 @@ def _alternative(audit: Audit, finding: Finding, wording: PageWording) -> str:
 def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield established differences that no broken limit covers: shares before other numbers.
 
-    Of these, those whose two groups are established come first, then the largest.
+    Of these, those whose two groups are established come first, then those in metrics that measure one thing alone,
+    then the largest.
     """
     judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", *UNDECIDED)}
     found = [finding for finding in audit.findings if is_established(finding) and place_of(finding) not in judged]
     met = {place_of(finding): finding for finding in found if finding.verdict == "meets"}
-    found.sort(key=lambda finding: (finding.unit != "share", leaves_pair_open(finding), -distance(finding)))
+    found.sort(
+        key=lambda finding: (
+            finding.unit != "share",
+            leaves_pair_open(finding),
+            _moves_with_more(audit, finding),
+            -distance(finding),
+        )
+    )
     told = set()
     for finding in found:
         if place_of(finding) in told:
@@ -159,6 +167,13 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
         told.add(place_of(finding))
         limited = met.get(place_of(finding))
         yield Concern("differs", _difference(audit, finding, limited, wording), limited or finding)
+
+
+def _moves_with_more(audit: Audit, finding: Finding) -> bool:
+    """Tell whether the audit has a caution on what else moves the metric, as prevalence moves kappa."""
+    catalogue = REGISTRY[finding.audit].messages if finding.audit in REGISTRY else None
+    metric = audit.results[finding.audit].metrics[finding.metric]
+    return catalogue is not None and "moves_with" in catalogue and bool(metric.moves_with)
 
 
 def _difference(audit: Audit, finding: Finding, limited: Finding | None, wording: PageWording) -> str:
