@@ -260,8 +260,8 @@ def test_an_unwritable_folder(cli: Cli, place: Path) -> None:
     [
         (
             [],
-            "to audit a data file name its columns with --groups and --scores or --decisions (and --outcome); "
-            "or write an audit.toml with: evenhand init d.csv",
+            "to audit a data file name its columns with --groups and --scores, --decisions or --numbers "
+            "(and --outcome); or write an audit.toml with: evenhand init d.csv",
         ),
         (["--groups", "g"], "to audit a data file name its columns"),
         (
