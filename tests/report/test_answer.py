@@ -507,3 +507,19 @@ def test_a_metric_that_measures_agreement_alone_leads_before_kappa() -> None:
     assert {"bennett_s", "conger_kappa"} <= set(established)
     first = next(finding for finding in run.findings if finding.metric == "bennett_s")
     assert answer(run).sentences[0].startswith(page_wording().headline(first).rstrip("."))
+
+
+def test_bounds_are_beyond_a_limit_only_as_a_whole() -> None:
+    """The middle of 0 to 85 points is no measured gap."""
+    kidneys = eh.datasets.make_kidney_offers(200, 60, seed=1)
+    settings: Any = {"decision": "quality", "critic": "critic", "case": "offer", "disagree": "disagrees"}
+    settings |= {"answers": {"labels": [1, 2, 3, 4]}, "resamples": 100}
+    limits: Any = [{"audit": "disagreement", "metric": "equal_opportunity", "max": 0.1}]
+    run = eh.audit(eh.Table(kidneys, groups="donor_age"), disagreement=settings, thresholds=limits)
+    finding = next(finding for finding in run.findings if finding.threshold is not None)
+    assert finding.lower is not None
+    assert finding.value is not None
+    assert finding.lower < 0.1 < finding.value
+    wording = page_wording()
+    words = {"values": wording.headline(finding).rstrip("."), "limit": wording.limit(finding)}
+    assert any(sentence.startswith(wording.say("open", "answer", **words)) for sentence in answer(run).sentences)

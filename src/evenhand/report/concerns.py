@@ -105,11 +105,13 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
 
 
 def _is_value_beyond(finding: Finding) -> bool:
-    """Tell whether a number, without its interval, lies beyond its limit."""
+    """Tell whether a number, without its interval, lies beyond its limit: of one that is left open, its nearer end."""
     if finding.value is None or finding.limit is None or finding.threshold is None:
         return False
-    value, _, _ = size_of_gap(finding.kind, finding.value, None, None)
-    return (value or 0.0) < finding.limit if is_least(finding.threshold) else (value or 0.0) > finding.limit
+    at_least = is_least(finding.threshold)
+    nearer = finding.upper if at_least else finding.lower
+    value, _, _ = size_of_gap(finding.kind, finding.value if nearer is None else nearer, None, None)
+    return (value or 0.0) < finding.limit if at_least else (value or 0.0) > finding.limit
 
 
 def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWording) -> str:
