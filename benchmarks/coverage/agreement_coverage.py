@@ -343,7 +343,7 @@ def promises(book: Book) -> None:
             samples=400,
             oracle="Student's t",
         )
-    for name, people, alike in product(("pabak", "kappa"), (60, 120), ((0.75, 0.75), (0.7, 0.9))):
+    for (name, people), alike in product((("pabak", 60), ("kappa", 60), ("kappa", 120)), ((0.75, 0.75), (0.7, 0.9))):
         null: dict[str, Any] = {"kind": "test", "nominal": 0.05} if alike[0] == alike[1] else {"kind": "power"}
         book.measure(
             f"{name}: two groups told apart",
