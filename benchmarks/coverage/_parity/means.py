@@ -132,5 +132,8 @@ def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) 
     for kind, truth in zip(KINDS, (0.0, 1.0), strict=True):
         coverage, none = covered(compare(*halves(shipped), kind, 0.95), truth)
         what, at = f"{kind} of AUCs", f"{prevalence}"
-        rows.append(Row(what, size, at, "MOVER", coverage, none, first.size, (), why))
+        apart, error = value[first] - value[second], np.hypot(stderr[first], stderr[second])
+        by_z = covered(Interval(apart - 1.959964 * error, apart + 1.959964 * error), 0.0)[0]
+        others = (("DeLong's z", by_z),) if kind == "difference" else ()
+        rows.append(Row(what, size, at, "MOVER", coverage, none, first.size, others, why))
     return rows
