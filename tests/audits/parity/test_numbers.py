@@ -200,6 +200,7 @@ def test_one_person_who_is_most_of_the_variance_leaves_the_lead_to_the_median() 
     assert leading == ["median"]
     gap = result.get("gaps", metric="mean", kind="difference", against="worst_pair")
     assert gap.rests_on == "one person"
+    assert "one person makes up more than half of the variance" in " ".join(note.text for note in result.notes)
     ordinary = eh.parity(table(staff(n=120), predictions=None))
     assert [finding.metric for finding in ordinary.findings if finding.kind is not None] == ["mean", "median"]
 

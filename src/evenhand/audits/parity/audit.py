@@ -89,6 +89,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     _require_computed(spec, {value.metric for value in values})
     dropped = [LeftOut(n=table.dropped, reason=shared("rows_dropped"))] if table.dropped else []
     notes = [*table.person_notes, *side_notes, *spec.translated, *_replacement_notes(spec), *whole.notes]
+    notes += _heavy_tails([gap.record for gap in whole.gaps])
     result = ParityResult(
         spec=spec,
         findings=(),
@@ -430,6 +431,15 @@ def _ranks(
     if spec.within:
         notes.append(say("auc_not_within"))
     return rows, [*notes, *_other_way_round(model, rows, spec.confidence)]
+
+
+def _heavy_tails(gaps: Sequence[ParityGap]) -> Iterator[Message]:
+    """Say where one person makes up most of the variance of a group, so that means say little."""
+    alone = [gap for gap in gaps if gap.rests_on == "one person" and gap.stratum is None]
+    for model, grouping in dict.fromkeys((gap.model, gap.grouping) for gap in alone):
+        here = (gap.metric for gap in alone if (gap.model, gap.grouping) == (model, grouping))
+        where = shared("model_place", model=model, place=shared("by", grouping=grouping))
+        yield say("one_person", where=where, metrics=tuple(dict.fromkeys(here)))
 
 
 def _number_notes(table: Table, model: str, rows: NumberRows | None) -> Iterator[Message]:
