@@ -80,7 +80,7 @@ def test_a_number_beyond_the_limit_is_possibly_a_problem_and_one_within_it_canno
     beyond = told(two_groups(56, 44), {"metric": "selection_rate", "max": 0.1})
     assert beyond.certainty == "possibly"
     assert beyond.sentences[0].endswith(
-        "The measured gap, 12.0 points, is beyond the limit, at most 10 points, but these people are too few to be "
+        "The measured gap, 12.0 points, is beyond the limit, at most 10 points, but the data are too few to be "
         "sure. (F1)"
     )
     within = told(two_groups(54, 48), {"metric": "selection_rate", "max": 0.1})
@@ -201,8 +201,9 @@ def test_nothing_compared_is_not_the_same_as_nothing_found() -> None:
 def test_a_reversal_comes_first_and_is_told_once() -> None:
     table = people_in_departments(**BERKELEY)
     given = answer(audited(table, parity={"metrics": "selection_rate", "within": "department"}))
+    assert given.word == "It depends on department"
     assert given.sentences == (
-        "By sex, of 100 in each group, admitted selects: M 45, F 30; standardised over department: F 43, M 39. The "
+        "By sex, of 100 in each group, admitted selects: M 45, F 30; with the same mix of department: F 43, M 39. The "
         "difference points the other way once groups are compared within department. Most of the difference within "
         "department comes from one value of it, A: without A, 0.1 points are left.",
     )
@@ -368,7 +369,7 @@ def test_an_alternative_that_is_shown_says_how_sure_for_whom_and_what_to_ask() -
         r"Under the status quo b and a are [\d.]+ points apart, with new [\d.]+\.", lines(given, "How big?")
     )
     assert "Improvement shown: at least " in lines(given, "How big?")
-    assert "90% limit: at least " in lines(given, "How sure?")
+    assert "With 90% confidence: at least " in lines(given, "How sure?")
     assert lines(given, "For whom?") == "Decided rightly less often: a."
     drawn = next(row.groups for row in given.rows if row.groups is not None)
     assert drawn.series == ("status quo", "new")

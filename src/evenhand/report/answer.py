@@ -108,11 +108,18 @@ def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
     return Answer(
         wording.say("is_there", "answer"),
         certainty,
-        wording.say(certainty, "answer"),
+        _word(certainty, reversal, wording),
         tuple(sentences[:MOST_SENTENCES]),
         tuple(_rows(audit, found, lead, reversal, wording)),
         wording.code,
     )
+
+
+def _word(certainty: Certainty, reversal: Reversal | None, wording: PageWording) -> str:
+    """Return the first word of the answer; a difference that reverses within a factor depends on it."""
+    if reversal is not None and certainty == "differs":
+        return wording.say("depends", "answer", factor=reversal.factor)
+    return wording.say(certainty, "answer")
 
 
 def _pooled(lead: Finding | None, reversal: Reversal | None) -> Finding | None:
