@@ -21,7 +21,7 @@ from evenhand.stats.types import BoolArray, FloatArray
 
 MEASURED = ("core", "audits/parity", "audits/effort", "stats/two_rates", "stats/permutation", "table/repeats.py")
 
-CLAIMS = {"two_values_worse_off", "two_values_differ", "some_groups_differ"}
+CLAIMS = {"two_values_worse_off", "two_values_worse_off_listed", "two_values_differ", "some_groups_differ"}
 SELECTION: dict[str, Any] = {"metrics": "selection_rate"}
 
 

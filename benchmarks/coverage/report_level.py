@@ -25,7 +25,8 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 MEASURED = ("core", "audits", "stats/multiplicity.py")
 
 CLAIMS = {
-    *("two_values_worse_off", "two_values_differ", "some_groups_differ", "fairer_model", "least_equal", "lower"),
+    *("two_values_worse_off", "two_values_worse_off_listed", "two_values_differ", "some_groups_differ"),
+    *("fairer_model", "least_equal", "lower"),
     *("less_agreement", "slightly_lower", "hurt_more", "hurt_slightly_more", "kinds_differ", "fairer", "fairer_by"),
     *("more_accurate", "bounded", "statistical_parity", "calibration", "accuracy_equality", "equal_opportunity"),
     *("predictive_equality", "overall_misclassification"),
