@@ -15,8 +15,7 @@ from evenhand.cli.main import app
 from evenhand.core.findings import Finding
 from evenhand.core.power import PowerLine
 from evenhand.errors import ConfigError
-from evenhand.evidence import pilot
-from evenhand.evidence.power import plan_power
+from evenhand.evidence.power import _scaled_line, plan_power
 from evenhand.messages import Message
 from evenhand.stats.intervals import bonferroni
 
@@ -181,7 +180,7 @@ min_count = 10
 def test_other_audits_are_simulated_on_tables_drawn_from_a_pilot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenhand.evidence.pilot.TABLES", 5)
+    monkeypatch.setattr("evenhand.evidence.power.TABLES", 5)
     agree = np.arange(400) % 10 < np.repeat([8, 6], 200)  # agreement of 0.8 and 0.6: PABAK 0.6 and 0.2
     rows = [f"{i},{'ab'[i // 200]},1,{int(same)}" for i, same in enumerate(agree)]
     (tmp_path / "pilot.csv").write_text("\n".join(["who,g,x,y", *rows]) + "\n")
@@ -221,5 +220,5 @@ def test_gaps_of_answers_are_scaled_from_the_pilot_at_the_level_that_all_finding
     finding = Finding(**told, **found, headline=Message(""))
     for number, z_alpha in ((1, 1.959964), (10, 2.807034)):
         together = bonferroni(0.95, number)
-        line = pilot._scaled_line(plan, finding, together, 0.95, pilot=1_000)
+        line = _scaled_line(plan, finding, together, 0.95, pilot=1_000)
         assert line.gap == pytest.approx((z_alpha + 0.841621) * 0.1 / 1.959964 / 2 + 0.05, rel=1e-6)

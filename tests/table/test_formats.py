@@ -13,7 +13,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import DataError, MissingExtraError
-from evenhand.table.workbooks import _extent
+from evenhand.table.formats import _extent
 
 pyreadstat = pytest.importorskip("pyreadstat", reason="files of Stata and SPSS, of the extra 'files'")
 rdata = pytest.importorskip("rdata", reason="files of R, of the extra 'files'")
