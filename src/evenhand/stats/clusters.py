@@ -22,6 +22,7 @@ class ClusterErrors:
     design : by how much clusters multiply the variance at least, by one correlation within all; 1 where unknown.
     dof : the degrees of freedom of each variance.
     correlation : of each value with each other one.
+    skewness : of each value.
     clusters : the clusters with people of each value.
     """
 
@@ -29,6 +30,7 @@ class ClusterErrors:
     design: FloatArray
     dof: FloatArray
     correlation: FloatArray
+    skewness: FloatArray
     clusters: IntArray
 
 
@@ -79,13 +81,36 @@ def cluster_errors(influence: FloatArray, people: FloatArray, independent: Float
         dof = each.sum(axis=0) ** 2 / (each**2).sum(axis=0) - 1.0
         spread = np.sqrt(variance)
         correlation = covariance / np.multiply.outer(spread, spread)
+        skewness = (influence**3).sum(axis=0) / spread**3
     return ClusterErrors(
         variance=np.where(clusters < FEWEST, np.nan, variance),
         design=1.0 + (known or 0.0) * (size - 1.0),
         dof=np.maximum(dof, 1.0),
         correlation=np.clip(np.nan_to_num(correlation), -1.0, 1.0),
+        skewness=np.nan_to_num(skewness),
         clusters=clusters.astype(np.int64),
     )
+
+
+def variances_of_means(
+    cluster: IntArray, cell: IntArray, weight: FloatArray, total: FloatArray, mean: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Return the CR2 variances of the means of many cells, and the clusters of each cell.
+
+    Parameters
+    ----------
+    cluster, cell : of each entry.
+    weight, total : its weight, and its weighted sum.
+    mean : the mean of each cell.
+    """
+    pairs, place = np.unique(np.stack([cell, cluster]), axis=1, return_inverse=True)
+    of, cells = pairs[0], len(mean)
+    people, sums = (np.bincount(place.ravel(), weights=each) for each in (weight, total))
+    with np.errstate(all="ignore"):
+        share = people / np.bincount(of, weights=people, minlength=cells)[of]
+        influence = np.where(share < 1.0, (sums / people - mean[of]) * share / np.sqrt(1.0 - share), 0.0)
+    variance = np.bincount(of, weights=influence**2, minlength=cells).astype(np.float64)
+    return variance, np.bincount(of, minlength=cells).astype(np.int64)
 
 
 def _correlation_within(variance: FloatArray, independent: FloatArray, size: FloatArray) -> float | None:

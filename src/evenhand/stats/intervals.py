@@ -63,6 +63,21 @@ def t_quantile(df: ArrayLike, confidence: float | FloatArray = 0.95) -> FloatArr
     return np.asarray(np.where(usable, student, np.where(freedom >= 1e9, -ndtri(tail), np.nan)))
 
 
+def normal_confidence(df: ArrayLike, confidence: float | FloatArray = 0.95) -> FloatArray:
+    """Return the confidence at which normal limits are as wide as Student's t limits; that of t where df is unknown.
+
+    Examples
+    --------
+    >>> normal_confidence([9, float("inf"), float("nan")], 0.95).round(4)
+    array([0.9763, 0.95  , 0.95  ])
+    """
+    from scipy.special import ndtr
+
+    t = t_quantile(df, confidence)
+    same = np.minimum(1.0 - 2.0 * ndtr(-t), np.nextafter(1.0, 0.0))
+    return np.where(np.isnan(t), confidence, same)
+
+
 def bonferroni(confidence: float, comparisons: int) -> float:
     """Return the confidence each of several intervals needs to hold jointly: 1 - (1 - confidence) / m.
 

@@ -182,14 +182,6 @@ class TestRefused:
         with pytest.raises(ConfigError, match="not independent within 'person'"):
             audited(rows(), interval="bca")
 
-    def test_numbers(self) -> None:
-        data = rows() | {"pay": np.arange(360) * 100.0}
-        table = eh.Table(
-            data, groups="group", predictions={"pay": {"column": "pay", "kind": "number"}}, cluster="person"
-        )
-        with pytest.raises(ConfigError, match="'pay' holds numbers"):
-            eh.parity(table)
-
     def test_an_audit_that_takes_every_row_for_another_person(self) -> None:
         table = eh.Table(rows(), groups="group", predictions={"m": "score"}, cluster="person")
         with pytest.raises(ConfigError, match="cannot allow for `cluster` 'person'"):

@@ -74,7 +74,7 @@ def parity(table: Table, **settings: Any) -> ParityResult:
 def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
     """Audit a table under the settings of a spec."""
     _require_roles(table)
-    _require_decisions_of_clusters(table, spec)
+    _refuse_draws_of_clusters(table, spec)
     require_reference(
         {name: table.cells.joint(columns)[1] for name, columns in table.groupings.items()}, spec.reference
     )
@@ -123,7 +123,7 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
     strata = _strata(table, spec)
     cells = table.score_cells(model, strata, spec.bins) if scored else table.counts(model, strata)
     ranks, rank_notes = _ranks(table, model, metrics, spec, cells)
-    numbers = table.number_rows(model, cells, spec.within) if table.has_numbers(model) else None
+    numbers = table.number_rows(model, cells, _strata(table, spec)) if table.has_numbers(model) else None
     yield _Part(notes=(*_cluster_notes(table, cells), *notes, *rank_notes, *_number_notes(table, model, numbers)))
     for grouping, columns in table.groupings.items():
         step(f"Comparing {grouping} under {model}")
@@ -203,7 +203,8 @@ def _calibration(pooled: Analysis, cells: Cells, table: Table) -> Iterator[Calib
     """Yield the calibration of scores or numbers; decisions have none."""
     model, grouping = pooled.model, pooled.grouping
     if pooled.numbers is not None:
-        yield from number_calibration(pooled.numbers, pooled.cells.labels, model, grouping, pooled.spec)
+        labels, cluster = pooled.cells.labels, table.roles.cluster
+        yield from number_calibration(pooled.numbers, labels, model, grouping, pooled.spec, cluster)
     elif table.has_scores(model):
         yield from calibration_records(cells, table, model, grouping, pooled.spec)
 
@@ -292,8 +293,8 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
             )
 
 
-def _require_decisions_of_clusters(table: Table, spec: ParitySpec) -> None:
-    """Refuse what takes every row for another person, where rows come in clusters."""
+def _refuse_draws_of_clusters(table: Table, spec: ParitySpec) -> None:
+    """Refuse to draw single rows where rows come in clusters."""
     cluster = table.roles.cluster
     if cluster is None:
         return
@@ -302,13 +303,6 @@ def _require_decisions_of_clusters(table: Table, spec: ParitySpec) -> None:
             "`interval` {interval!r} draws single rows, which are not independent within {cluster!r}; leave `interval` "
             "out.",
             interval=spec.interval,
-            cluster=cluster,
-        )
-    for model in filter(table.has_numbers, table.models):
-        raise ConfigError(
-            "{model!r} holds numbers, whose rows are compared as independent people, which those of one cluster "
-            "({cluster!r}) are not; keep one row of each cluster, such as its mean, and leave `cluster` out.",
-            model=model,
             cluster=cluster,
         )
 

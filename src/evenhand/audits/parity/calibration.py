@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from evenhand.audits.parity.estimate import GroupValues
 from evenhand.audits.parity.number_metrics import NUMBER_METRICS
 from evenhand.audits.parity.numbers import NumberPeople
 from evenhand.audits.parity.result import CalibrationRecord
@@ -13,20 +14,21 @@ from evenhand.audits.parity.spec import ParitySpec
 from evenhand.core.records import OK
 from evenhand.messages.formats import finite
 from evenhand.messages.shared import say
-from evenhand.stats.clusters import FEWEST
-from evenhand.stats.intervals import effective_trials, wilson
-from evenhand.stats.types import FloatArray, IntArray
+from evenhand.stats.clusters import FEWEST, variances_of_means
+from evenhand.stats.intervals import effective_trials, student_t, wilson
+from evenhand.stats.types import FloatArray, IntArray, Interval
 from evenhand.table.cells import Cells
 from evenhand.table.keys import YES
 from evenhand.table.table import Table
 
 
 def number_calibration(
-    people: NumberPeople, labels: Sequence[str], model: str, grouping: str, spec: ParitySpec
+    people: NumberPeople, labels: Sequence[str], model: str, grouping: str, spec: ParitySpec, cluster: str | None
 ) -> Iterator[CalibrationRecord]:
     """Yield, for each group and bin of the prediction, the mean prediction and the mean outcome.
 
-    The bins have equally many people, of all groups together. The limits are those of a mean of numbers.
+    The bins have equally many people, of all groups together. The limits are those of a mean of numbers; where rows
+    come in clusters, Student's with the variance over clusters, and they need 10 clusters.
     """
     if people.rows.outcome is None:
         return
@@ -35,7 +37,7 @@ def number_calibration(
     bins = np.searchsorted(edges[1:-1], people.rows.value, side="right")
     binned = NumberPeople(people.rows, people.codes * number + bins, people.groups * number)
     outcome, predicted = (binned.values(NUMBER_METRICS[name]) for name in ("mean_outcome", "mean"))
-    limits = outcome.limits(spec.confidence)
+    limits = outcome.limits(spec.confidence) if cluster is None else _limits_of_clusters(binned, cluster, outcome, spec)
     for cell in np.flatnonzero(outcome.n):
         group, part = divmod(int(cell), number)
         n = int(outcome.n[cell])
@@ -52,6 +54,15 @@ def number_calibration(
             high=finite(limits.high[cell]),
             status=say("small_bin", n=n, least=spec.min_count) if n < spec.min_count else OK,
         )
+
+
+def _limits_of_clusters(binned: NumberPeople, cluster: str, outcome: GroupValues, spec: ParitySpec) -> Interval:
+    rows, true = binned.rows, binned.numbers("outcome")
+    weight = np.ones_like(true) if rows.weight is None else rows.weight
+    of = rows.groups.joint([cluster])[0]
+    variance, clusters = variances_of_means(of, binned.codes, weight, weight * true, outcome.value)
+    variance = np.where((clusters >= FEWEST) & (variance > 0), variance, np.nan)
+    return student_t(outcome.value, np.sqrt(variance), clusters - 1.0, spec.confidence)
 
 
 def calibration_records(
@@ -108,13 +119,6 @@ def _effective(
 
     `sums` are those of the people of each entry, and of the positive ones.
     """
-    pairs, place = np.unique(np.stack([position, cluster]), axis=1, return_inverse=True)
-    cell, cells = pairs[0], len(share)
-    people, yes = (np.bincount(place.ravel(), weights=each) for each in sums)
-    of_cell = people / np.bincount(cell, weights=people, minlength=cells)[cell]
-    with np.errstate(all="ignore"):
-        influence = (yes / people - share[cell]) * of_cell / np.sqrt(1.0 - of_cell)
-    variance = np.bincount(cell, weights=np.nan_to_num(influence) ** 2, minlength=cells)
-    clusters = np.bincount(cell, minlength=cells)
+    variance, clusters = variances_of_means(cluster, position, *sums, share)
     enough = clusters >= FEWEST
     return np.where(enough, effective_trials(share, variance, kish), np.nan), np.maximum(clusters - 1.0, 1.0)

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.audits.parity import gaps as between
 from evenhand.audits.parity.analysis import Analysis
 from evenhand.audits.parity.clustered import ClusterCells, auc_errors, with_clusters
+from evenhand.audits.parity.clustered_numbers import with_clusters_of_numbers
 from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.estimate import GroupValues, auc_values, no_limits, ratio_values, with_people
 from evenhand.audits.parity.gaps import GapNumbers, clamp_interval, excludes_equality, joint_confidence, limit_pairs
@@ -365,6 +366,8 @@ def _with_clusters(
 ) -> GroupValues:
     """Return values with the errors that clusters give them."""
     metric, cells, support = values.metric, analysis.cells, analysis.support
+    if metric.of_number is not None and analysis.numbers is not None:
+        return with_clusters_of_numbers(analysis.numbers, clusters.name, values)
     if metric.method == "rank" and analysis.ranks is not None:
         return with_clusters(values, auc_errors(*analysis.ranks, values, clusters), values.overall_stderr)
     overall = np.nan

@@ -69,7 +69,8 @@ class GroupValues:
     rates : the rates that the metric is a function of.
     skewness : of the mean of numbers.
     one_person : whether one person of the group makes up more than half of its variance.
-    ordered, position : the sorted numbers of all groups, of which quantiles are, and the place of each group in them.
+    ordered, position : the sorted numbers of all groups, and of everybody if rows come in clusters, of which quantiles
+        are, and the place of each group in them.
     overall_stderr, covariance : the standard error of the overall AUC, and its covariance with each group's.
     clusters, places : the errors of all groups and of everybody if rows come in clusters, and the groups' places there.
     """
@@ -126,6 +127,14 @@ class GroupValues:
     def _cluster_limits(self, clusters: ClusterErrors, confidence: float | FloatArray) -> Interval:
         """Return limits by Student's t, with the degrees of freedom of the clusters' errors."""
         df = clusters.dof[self.places]
+        if self.metric.function is not None and self.rates:
+            rate_limits = [rate.limits(confidence) for rate in self.rates]
+            return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], rate_limits)
+        if self.ordered is not None and self.position is not None and self.metric.quantile is not None:
+            normal = intervals.normal_confidence(df, confidence)
+            return self.ordered.limits(self.metric.quantile, self.position, normal)
+        if self.metric.method == "number" and self.skewness is not None:
+            return hall_t(self.value, self.stderr, self.skewness, df + 1.0, confidence)
         if self.metric.method == "rate" and self.metric.function is None:
             return intervals.wilson(self.value, self.trials, confidence, df)
         if np.isinf(self.bounds[0]):

@@ -154,7 +154,7 @@ def excludes_equality(kind: Kind, limits: tuple[float, float]) -> bool:
 def pairs_with_rest(values: GroupValues) -> Pairs:
     """Return the comparison of groups with everybody, which tests the group against the rest of all people."""
     if values.clusters is not None and values.rest is not None:
-        return LimitPairs(partial(moved_limits, values, values.rest))
+        return LimitPairs(partial(moved_limits, values, values.rest), jumps=values.metric.method == "quantile")
     if values.metric.method == "rank":
         return LimitPairs(partial(_auc_limits, values))
     if values.rates:

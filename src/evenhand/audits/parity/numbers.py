@@ -110,8 +110,33 @@ class NumberPeople:
         return GroupQuantiles.build(self.rows.value, self.codes, self.rows.weight, self.groups)
 
     @cached_property
+    def ordered_with_everybody(self) -> GroupQuantiles:
+        """The sorted numbers of all groups and, last, of everybody."""
+        everybody = np.full_like(self.codes, self.groups)
+        weight = None if self.rows.weight is None else np.tile(self.rows.weight, 2)
+        codes = np.concatenate([self.codes, everybody])
+        return GroupQuantiles.build(np.tile(self.rows.value, 2), codes, weight, self.groups + 1)
+
+    @cached_property
     def _ordered_together(self) -> GroupQuantiles:
         return GroupQuantiles.build(self.rows.value, np.zeros_like(self.codes), self.rows.weight, 1)
+
+    def influences(self, values: GroupValues) -> tuple[FloatArray, FloatArray]:
+        """Return by how much each person moves the value of their group, and that of everybody.
+
+        Of a quantile it is the share of people who do not exceed it that they move.
+        """
+        metric = values.metric
+        if metric.quantile is not None:
+            below = [self.rows.value <= most for most in (values.value[self.codes], values.overall)]
+            own, whole = (each.astype(np.float64) for each in below)
+        else:
+            assert metric.of_number is not None  # noqa: S101
+            own = whole = self.numbers(metric.of_number)
+        return self._influence_on_groups(own), influences_on_means(whole, np.zeros_like(self.codes), self.rows.weight)
+
+    def _influence_on_groups(self, values: FloatArray) -> FloatArray:
+        return influences_on_means(values, self.codes, self.rows.weight)
 
     def numbers(self, of_number: OfNumber) -> FloatArray:
         """Return a number of each person."""
@@ -143,6 +168,20 @@ def number_of(
         case "squared_error":
             return error**2
     return np.asarray(np.abs(error) <= (tolerance or 0.0), dtype=np.float64)
+
+
+def influences_on_means(values: FloatArray, codes: IntArray, weights: FloatArray | None) -> FloatArray:
+    """Return w (x - m) / sum w of each person, m the mean of their cell.
+
+    Examples
+    --------
+    >>> influences_on_means(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1]), None).tolist()
+    [-0.5, 0.5, 0.0]
+    """
+    weight = np.ones_like(values) if weights is None else weights
+    mass, total = (np.bincount(codes, weights=each) for each in (weight, weight * values))
+    with np.errstate(all="ignore"):
+        return np.asarray(weight * (values - (total / mass)[codes]) / mass[codes])
 
 
 @dataclass(frozen=True, eq=False)

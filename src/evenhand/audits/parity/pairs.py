@@ -71,7 +71,7 @@ def p_value_of(pairs: Pairs, pair: int) -> float:
 def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> GroupPairs:
     """Return the comparison of groups, pairwise; `of_worst` of all pairs, those with the higher value first."""
     if a.clusters is not None:
-        return LimitPairs(partial(moved_limits, a, b))
+        return LimitPairs(partial(moved_limits, a, b), jumps=a.metric.method == "quantile")
     if a.metric.method == "rate" and _are_counts(a) and _are_counts(b):
         yes_a, yes_b = (np.nan_to_num(np.rint(side.value * side.trials)) for side in (a, b))
         return RatePairs(yes_a, np.rint(a.trials), yes_b, np.rint(b.trials))

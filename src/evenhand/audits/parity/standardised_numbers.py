@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.estimate import GroupValues, with_people
-from evenhand.audits.parity.numbers import NumberPeople
+from evenhand.audits.parity.numbers import NumberPeople, influences_on_means
 from evenhand.stats.permutation import MeanComparison, compare_means
 from evenhand.stats.types import FloatArray, IntArray
 
@@ -104,6 +104,10 @@ class StandardisedPeople(NumberPeople):
         numbers = self.numbers(metric.of_number)
         stratified = StratifiedPeople(numbers, self.codes, self.strata, self.rows.weight, self.groups, self.shares)
         return with_people(standardised, stratified)
+
+    def _influence_on_groups(self, values: FloatArray) -> FloatArray:
+        cells = self.codes * self.number + self.strata
+        return self.shares[self.strata] * influences_on_means(values, cells, self.rows.weight)
 
     @cached_property
     def shares(self) -> FloatArray:
