@@ -234,7 +234,7 @@ def test_raters_who_never_differ_have_no_kappa() -> None:
     found = agreement(table, raters=["a", "b"], **QUICK)
     assert found.get("values", metric="kappa", grouping=None).status.text == "undefined: all ratings are in one class"
     assert found.get("values", metric="pabak", grouping=None).value == 1.0
-    assert found.get("values", metric="pabak", grouping=None).status.text == "ok"
+    assert found.get("values", metric="pabak", grouping=None).status.id == "core.ok"
     assert found.get("values", metric="pabak", grouping=None).low == pytest.approx(2 * 0.025 ** (1 / 30) - 1)
     assert next(gap for gap in found.gaps if gap.metric == "kappa").status.text.startswith("undefined: all ratings")
     assert found.section().parts
@@ -273,7 +273,7 @@ def test_missing_ratings_are_refused_dropped_or_used(ratings: pd.DataFrame) -> N
         missing="keep",
         **QUICK,
     )
-    assert three.get("values", metric="icc_a1", grouping=None).status.text == "ok"
+    assert three.get("values", metric="icc_a1", grouping=None).status.id == "core.ok"
     assert "different numbers of ratings" in three.get("values", metric="icc_ak", grouping=None).status.text
     assert three.get("values", metric="alpha", grouping=None).value is not None
 

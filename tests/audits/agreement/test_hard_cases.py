@@ -426,7 +426,7 @@ def test_raters_who_hardly_agree_on_the_rarer_rating_are_not_tested() -> None:
         "no interval: the raters agree about too few people in few on another than the commonest rating to test (2, "
         "minimum 3)"
     )
-    assert gap_of(audit(rated(few=(3, 6, 7, 34), many=(100, 150, 150, 600))), "kappa").status.text == "ok"
+    assert gap_of(audit(rated(few=(3, 6, 7, 34), many=(100, 150, 150, 600))), "kappa").status.id == "core.ok"
 
 
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [

@@ -73,7 +73,7 @@ def test_all_agree_or_all_disagree(everybody: int, answers: Frame, audit: Audit)
         assert gaps[metric].value == 0.0
         assert gaps[metric].low == 0.0
         assert 0.0 < (gaps[metric].high or 0.0) < 1.0  # a sample of one mind does not prove that all are
-        assert gaps[metric].status.text == "ok"
+        assert gaps[metric].status.id == "core.ok"
     rates = [r for r in result.values if r.metric == "accuracy_equality"]
     assert {r.value for r in rates} == {1.0 - everybody}
     if everybody:  # nobody agrees with any label: equal opportunity is 0, or nobody meant the label at all

@@ -77,7 +77,7 @@ def test_a_limit_that_nothing_can_be_compared_with_is_not_passed() -> None:
     result = audited(people(np.linspace(0, 1, 30), ["a"] * 22 + ["b"] * 8), thresholds=LIMIT)
     finding = parity_finding(result)
     assert (finding.verdict, finding.value) == ("insufficient_evidence", None)
-    assert "none can be compared" in finding.headline.text
+    assert finding.headline.id == "effort.no_bin"
     assert finding.reason.text == "Fewer than two groups have 10 people here."
     with pytest.raises(ConfigError, match="limits a gap between groups, but the table names no groups"):
         eh.effort(
@@ -117,7 +117,7 @@ def test_people_who_are_all_treated_alike_on_average_have_an_interval_from_their
     table = eh.Table(data, predictions={name: {"column": name, "kind": "score"} for name in "mc"})
     result = eh.effort(table, trajectory=STEPS)
     value = result.values[0]
-    assert value.status.text == "ok"
+    assert value.status.id == "core.ok"
     assert value.stderr == pytest.approx(0, abs=1e-9)
     assert (value.low or 0) < 0.5 < (value.high or 0)
     gap = result.get("gaps", against="model")

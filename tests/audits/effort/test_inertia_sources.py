@@ -83,7 +83,7 @@ def test_uncertain_rates_widen_the_intervals_and_say_by_how_much() -> None:
     assert other.high - other.low > one.high - one.low
     assert other.rates_share > 0
     assert "comes from the rates of inertia" in str(unsure.findings[0].detail)
-    assert any("known up to their standard errors" in note.text for note in unsure.notes)
+    assert "effort.uncertain_rates" in {note.id for note in unsure.notes}
     whole = unsure.get("gaps", metric="eagf", grouping="sex", model="risk", bin_low=None)
     assert whole.rates_share is None
 

@@ -209,7 +209,7 @@ def test_effort_is_not_given_back(households: pd.DataFrame, in_engine: None) -> 
     with pytest.raises(ConfigError, match="not read into memory"):
         person_scores(make_table(households), **options)
     result: EffortResult = eh.effort(make_table(households), **options)
-    assert "stayed in the data's own engine" in result.notes[0].text
+    assert result.notes[0].id == "effort.in_engine"
     assert result.section().parts
 
 

@@ -147,6 +147,6 @@ def test_alpha_looks_only_at_people_with_two_ratings() -> None:
 def test_every_reason_has_a_sentence_in_every_language() -> None:
     assert [reason.message.id for reason in Undefined] == [f"agreement_stats.{reason}" for reason in Undefined]
     assert all(language("de").translates(reason.message) for reason in Undefined)
-    assert Undefined.ONE_PERSON.message.text == "there is only one person"
+    assert Undefined.ONE_PERSON.message.id == "agreement_stats.one_person"
     assert not may_publish(Undefined.ONE_PERSON.message, 10)  # it is a count of one
     assert may_publish(Undefined.NOBODY.message, 10)
