@@ -197,7 +197,7 @@ def test_everybody_selected_is_undefined_where_that_is_bad() -> None:
 
 
 def test_a_side_that_was_not_said_is_told() -> None:
-    assert any("`favourable` is not set" in note.text for note in of_hiring(favourable=None).profiles[0].notes)
+    assert any(note.id == "after.favourable_unsaid" for note in of_hiring(favourable=None).profiles[0].notes)
 
 
 def test_a_weighted_table_has_no_counts_and_says_so() -> None:

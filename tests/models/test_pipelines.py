@@ -52,7 +52,7 @@ def test_a_model_is_judged_on_a_split_beside_its_scores_out_of_fold(households: 
     roles: dict[str, Any] = {"data": households, "id": "household", "outcome": "missed_payment"}
     settings = ModelsSettings(features=["income_2022", "employment"], fit={"tree": TREE}, split=0.7)
     scored = add_models(eh.Table(**roles), roles, settings)
-    note = next(note.text for note in scored.source.notes if "weighted F1" in note.text)
+    note = next(note.text for note in scored.source.notes if note.id == "table.judged_on_split")
     assert "Fitted to 70% of the people and judged on the other 60" in note
     plain = add_models(eh.Table(**roles), roles, settings.model_copy(update={"split": None}))
     assert plain.data["tree"].equals(scored.data["tree"])

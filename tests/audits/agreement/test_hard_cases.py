@@ -465,7 +465,7 @@ def test_many_raters_with_missing_ratings(scale: str) -> None:
     data["group"] = ["a", "b"] * 100
     found = audit(data, raters=[f"r{i}" for i in range(8)], missing="keep", scale=scale)
     assert all(
-        gap.status.text == "ok" or gap.status.text.startswith(("undefined: ", "no interval: ")) for gap in found.gaps
+        gap.status.id == "core.ok" or gap.status.text.startswith(("undefined: ", "no interval: ")) for gap in found.gaps
     )
     assert gap_of(found, "alpha").p_adjusted is not None if scale == "interval" else gap_of(found, "bennett_s").p_value
     if scale == "nominal":

@@ -95,7 +95,7 @@ def test_every_value_is_in_its_range_and_in_its_interval(
         assert least - 1e-9 <= record.value <= most + 1e-9, record
         assert low - 1e-12 <= record.value <= high + 1e-12, record
         assert all(limit is None or least - 1e-9 <= limit <= most + 1e-9 for limit in (record.low, record.high)), record
-        assert (record.status.text == "ok") == (record.low is not None and record.high is not None), record
+        assert (record.status.id == "core.ok") == (record.low is not None and record.high is not None), record
 
 
 def test_the_mean_of_raters_who_contradict_each_other_has_no_icc() -> None:

@@ -290,7 +290,7 @@ def test_planning(answers: Frame, audit: Audit) -> None:
     for (metric, design), record in records.items():
         gap = pooled(result)[metric]
         assert record.width == pytest.approx(gap.high - gap.low, abs=2e-3)
-        if record.status.text == "ok":
+        if record.status.id == "core.ok":
             assert record.width is not None
             assert (record.answers == 0) == (record.width <= 0.2)
         if metric == "equal_opportunity":

@@ -60,7 +60,7 @@ def test_every_rule_makes_a_candidate(patients: pd.DataFrame) -> None:
     assert set(about) == set(candidates)
     assert all(r.selected == r.selected_reference == 200 and r.n == 1000 for r in about.values())
     assert about["own"].tied > about["own"].tied_selected > 0
-    assert any(note.text.startswith("Rows with the same score at the cut") for note in result.notes)
+    assert any(note.id == "improvability.ties" for note in result.notes)
     assert about["sweep"].found_by == "sweep"
     weights = {r.feature: r.value for r in result.coefficients if r.model == "sweep"}
     assert weights["cost"] == 0.0
