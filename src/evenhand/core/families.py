@@ -337,15 +337,18 @@ def stated_gaps(
 ) -> list[G | None]:
     """Return the gaps of an audit's table that findings state, with the findings' adjusted p-value and direction.
 
-    So are gaps that are the same test, as a difference and its ratio. None for every other gap, and where the p-value
-    of a finding is not that of the gap, as of one on all bins together.
+    So are gaps that are the same test, as a difference and its ratio. None for every other gap, for those whose p-value
+    the audit has adjusted itself, and where the p-value of a finding is not that of the gap, as of one on all bins
+    together.
     """
     found = _found(checks, outcomes)
     tested: dict[Hashable, list[ClaimOutcome]] = {}
     for claim in claims if found else ():
         record = claim.records[0]
         own = next((found[test] for test in _tests(replace(checks[0], claim=claim)) if test in found), None)
-        if own is not None and isinstance(record, Gap) and claim.tested == record.p_value:
+        if own is None or not isinstance(record, Gap) or record.p_adjusted is not None:
+            continue
+        if claim.tested == record.p_value:
             tested[_gap_key(record)] = own
     return [None if (own := tested.get(_gap_key(gap))) is None else _settled(gap, own) for gap in gaps]
 
