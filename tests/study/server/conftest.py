@@ -210,7 +210,7 @@ def store(tmp_path: Path, empty_database: Path) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make(password_hash: str) -> Serve:
     """Serve a design from a store, with one researcher."""
 

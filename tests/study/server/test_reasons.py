@@ -5,32 +5,50 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenhand.study.flow.design import Design
 from evenhand.study.settings import Bonus, Rationales
+from evenhand.study.store import open_store
 
 RATERS = ("ben", "cleo")
 
 
-@pytest.fixture
-def rated(serve: Any, feedback_design: Design, password_hash: str) -> Any:
-    """A study of which three people finished, with reasons for their first case."""
+@pytest.fixture(scope="module")
+def design(feedback_design: Design) -> Design:
+    """A study whose raters rate the reason for each person's first case."""
     spec = feedback_design.spec
     payment = spec.payment.model_copy(update={"bonuses": (Bonus(by="reasons", amount=5, share=0.3),)})
     settings = {"rationales": Rationales(raters=RATERS, first=1), "payment": payment}
-    design = replace(feedback_design, spec=spec.model_copy(update=settings))
-    served = serve(design)
-    for name in ("ben", "cleo"):
-        served.study.researchers.set_password(name, password_hash)
-    for number in range(3):
-        browser = served.browser()
-        browser.begin(f"?PROLIFIC_PID=person{number}")
-        browser.finish(reason=f"<b>reason</b> {number}")
-    return served
+    return replace(feedback_design, spec=spec.model_copy(update=settings))
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory, design: Design, make: Any, password_hash: str) -> Path:
+    """A database of three people who finished."""
+    path = tmp_path_factory.mktemp("answered") / "study.db"
+    with open_store(str(path)) as store:
+        served = make(store, design)
+        for name in RATERS:
+            served.study.researchers.set_password(name, password_hash)
+        for number in range(3):
+            browser = served.browser()
+            browser.begin(f"?PROLIFIC_PID=person{number}")
+            browser.finish(reason=f"<b>reason</b> {number}")
+    return path
+
+
+@pytest.fixture
+def rated(answered: Path, design: Design, make: Any, tmp_path: Path) -> Iterator[Any]:
+    """A study of which three people finished, with reasons for their first case."""
+    with open_store(str(shutil.copy(answered, tmp_path / "study.db"))) as store:
+        yield make(store, design)
 
 
 def rater(served: Any, name: str) -> Any:
