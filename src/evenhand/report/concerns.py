@@ -89,10 +89,11 @@ def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
 def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield limits that are not met, that may not be met, and that cannot be judged.
 
-    Shares come before other numbers, such as mean scores; within them the largest comes first.
+    What is beyond its limit alone comes before what is open, and an established difference before others; shares come
+    before other numbers, such as mean scores; within them the largest comes first.
     """
     judged = (finding for finding in audit.findings if finding.threshold is not None)
-    for finding in sorted(judged, key=lambda finding: (finding.unit != "share", -distance(finding))):
+    for finding in sorted(judged, key=_severity):
         if finding.verdict == "does_not_meet":
             yield Concern("yes", _limit_sentence("broken", audit, finding, wording), finding)
         elif finding.verdict == "not_confirmed":
@@ -102,6 +103,12 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
             yield Concern("possibly", _limit_sentence(key, audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence":
             yield Concern("cannot_tell", _limit_sentence("open", audit, finding, wording), finding)
+
+
+def _severity(finding: Finding) -> tuple[bool, bool, bool, float]:
+    """Return what limits are ordered by, the least first."""
+    is_open = finding.verdict == "insufficient_evidence"
+    return is_open, is_open and not is_established(finding), finding.unit != "share", -distance(finding)
 
 
 def _is_value_beyond(finding: Finding) -> bool:

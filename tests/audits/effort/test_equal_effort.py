@@ -72,8 +72,9 @@ def test_people_with_nobody_to_compare_are_counted_apart() -> None:
     finding = finding_of(found)
     assert finding.n == 40
     assert finding.detail is not None
-    told = finding.detail.args["parts"][-1]
-    assert (told.id, told.args["n"]) == ("effort.apart", 30)
+    few, apart = finding.detail.args["parts"][-1].args["parts"]
+    assert (few.id, few.args["n"], few.args["group"]) == ("effort.of_smaller_group", 20, "a")
+    assert (apart.id, apart.args["n"]) == ("effort.apart", 30)
 
 
 def test_small_counts_do_not_follow_from_who_is_apart() -> None:

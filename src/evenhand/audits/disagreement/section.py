@@ -199,7 +199,10 @@ def _stakeholder_parts(result: DisagreementResult) -> Iterator[Figure | DisplayT
     )
     tested = [record for record in result.stakeholders if record.p_adjusted is not None]
     clearest = sorted(tested, key=lambda r: (r.p_adjusted or 0.0, -abs(r.statistic or 0.0)))[:_MOST_DIFFERENCES]
-    caption = "Where two kinds of critics differ most clearly, on the cases that both have seen, in points"
+    caption = (
+        "Where two kinds of critics differ most clearly, on the cases that both have seen, in points; p is adjusted "
+        "for the comparisons of a grouping alone"
+    )
     if clearest:
         yield _stakeholder_table(result, clearest, caption, folded=False)
     caption = "Every comparison of two kinds of critics: how often they disagree, and the gaps that they see"

@@ -44,6 +44,7 @@ class EqualEffort:
     group, reference : the group with the lower standardised mean, and the other.
     pairs : the pairs of groups compared.
     n, apart : the people of these two with somebody of the other group at similar effort, and those without.
+    n_group : those of `group` among n.
     found : their comparison; None where no two groups can be compared.
     """
 
@@ -54,6 +55,7 @@ class EqualEffort:
     pairs: int = 0
     n: int = 0
     apart: int = 0
+    n_group: int = 0
     found: MeanComparison | None = None
 
     @property
@@ -79,6 +81,7 @@ class EqualEffort:
             against="worst_pair",
             n=self.n,
             apart=self.apart,
+            n_group=None if self.found is None else self.n_group,
             value=finite(value),
             low=finite(low),
             high=finite(high),
@@ -123,7 +126,8 @@ def _worst_pair(bins: EffortBins, compare: Compare, least: int) -> EqualEffort:
     clear = [pair for pair, p in adjusted.items() if p < _CLEAR] or list(found)
     pair = min(clear, key=lambda pair: np.nan_to_num(_lower_first(found[pair]).estimate, nan=1.0))
     a, b = pair if found[pair].mean_a <= found[pair].mean_b else pair[::-1]
-    everybody, n = int(bins.members[None].n[list(pair)].sum()), _shared_people(bins, pair, least)
+    everybody, shared = int(bins.members[None].n[list(pair)].sum()), _shared_people(bins, (a, b), least)
+    n = sum(shared)
     return EqualEffort(
         model=bins.model,
         grouping=bins.grouping,
@@ -132,14 +136,16 @@ def _worst_pair(bins: EffortBins, compare: Compare, least: int) -> EqualEffort:
         pairs=len(found),
         n=n,
         apart=everybody - n,
+        n_group=shared[0],
         found=_lower_first(found[pair]),
     )
 
 
-def _shared_people(bins: EffortBins, pair: tuple[int, int], least: int) -> int:
-    """Return the people of two groups in the bins where both have at least `least`."""
+def _shared_people(bins: EffortBins, pair: tuple[int, int], least: int) -> tuple[int, int]:
+    """Return the people of each of two groups in the bins where both have at least `least`."""
     n = np.array([each.n[list(pair)] for number, each in bins.members.items() if number is not None])
-    return int(n[n.min(axis=1) >= least].sum())
+    first, second = n[n.min(axis=1) >= least].sum(axis=0)
+    return int(first), int(second)
 
 
 def _lower_first(found: MeanComparison) -> MeanComparison:

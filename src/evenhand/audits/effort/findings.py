@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -166,9 +167,17 @@ def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Clai
 
 
 def _equal_effort_aside(gap: EffortGap) -> Message | None:
-    """Return how many people have nobody to be compared with, and how far uncertain rates matter."""
-    apart = [say("apart", n=gap.apart)] if gap.apart else []
+    """Return whom few stand for, how many have nobody to be compared with, and how far uncertain rates matter."""
+    apart = [*_few_of_one_group(gap), say("apart", n=gap.apart)] if gap.apart else []
     return join_sentences([*apart, *_rate_uncertainty(gap)])
+
+
+def _few_of_one_group(gap: EffortGap) -> Iterator[Message]:
+    """Yield how many of the people compared are of the smaller group."""
+    if gap.n_group is not None:
+        sides = (gap.n_group, gap.group), (gap.n - gap.n_group, gap.reference)
+        n, group = min(sides, key=itemgetter(0))
+        yield say("of_smaller_group", n=n, group=group)
 
 
 def _parity_words(gap: EffortGap, spec: EffortSpec) -> dict[str, Argument]:

@@ -84,6 +84,7 @@ class EffortGap(Gap):
         None,
         reveals="count",
     )
+    n_group: int | None = column("of equal_effort: the people of `group` among n", None, reveals="count")
     stderr: float | None = column("of eaif: standard error", None, reveals="number")
     spread: float | None = column(
         "of eaif: the mean absolute difference between two people's scores at which both models are compared",

@@ -412,8 +412,10 @@ def methods(result: EffortResult) -> Iterator[Method]:
     )
     yield Method(
         "Differences between models",
-        "Student's t on the row means of the same people: a paired comparison. The scores are taken as they are: "
-        "another fit of the same model could turn the order round.",
+        "The same people under both models, at equal spread: the scores with the larger mean difference between two "
+        "people are shrunk towards their mean until it is that of the other model, since closer scores alone would be "
+        "fairer. Student's t on the row means, which allow for the estimated factor. The scores are fixed: another fit "
+        "of the same model could turn the order round.",
     )
     if spec.robustness is not None:
         yield from _robustness_methods(result)

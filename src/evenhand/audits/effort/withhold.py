@@ -45,7 +45,7 @@ class EffortWithholder(Withholder[EffortSpec]):
     def coarser(self, record: R) -> R:
         """Return a gap at equal effort with all people of both groups: who has nobody to be compared with are few."""
         if isinstance(record, EffortGap) and record.apart is not None:
-            return replace(record, n=record.n + record.apart, apart=None)
+            return replace(record, n=record.n + record.apart, apart=None, n_group=None)
         return record
 
     def before(self, table: Table, spec: EffortSpec, touched: Collection[str]) -> AllowedSettings:

@@ -301,7 +301,11 @@ def _size_table(result: ImprovabilityResult) -> DisplayTable:
 
 
 def _reason_table(result: ImprovabilityResult) -> DisplayTable:
-    words = {"too_few_rows": "Too few rows", "not_found": "No better algorithm found", "unclear": "Either"}
+    words = {
+        "too_few_rows": "Too few rows, or nothing better",
+        "not_found": "No better algorithm found",
+        "unclear": "Either",
+    }
     words |= {"unchanged": "Nothing to compare"}
     rows = tuple((reason.model, words[reason.reason], reason.sentence.text) for reason in result.reasons)
     return DisplayTable("Why no improvement is shown", ("Candidate", "Plausible reason", "What the data say"), rows)

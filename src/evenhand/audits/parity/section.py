@@ -213,8 +213,12 @@ def methods(result: ParityResult) -> Iterator[Method]:
     if any(metric.of_number is not None for metric in computed):
         yield from _number_methods()
     rates = [metric for metric in computed if metric.of_number is None]
-    yield from _rate_methods(spec, rates) if rates else ()
-    if rates and (spec.custom or spec.within):
+    clustered = any(note.id == "parity.clustered" for note in result.notes)
+    if clustered:
+        yield from _cluster_methods()
+    elif rates:
+        yield from _rate_methods(spec, rates)
+    if not clustered and rates and (spec.custom or spec.within):
         yield Method(
             "Resampled intervals",
             f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
@@ -271,13 +275,30 @@ def _auto_methods() -> Iterator[Method]:
         "Everybody is the group and the rest: test and limits are those of the group against the rest, times the "
         "rest's share. For an AUC the delta method with DeLong's covariance and Student's t.",
     )
-    yield Method(
+    yield _worst_pair_method()
+
+
+def _worst_pair_method() -> Method:
+    return Method(
         "Worst pair",
         "The highest group against the lowest. A maximum over groups is biased away from equality, so the end of its "
         "interval near equality, and its p-value, hold for all pairs of the groups compared (Bonferroni). They are "
         "simultaneous over the pairs of one metric, one grouping and one model, not over several of these.",
         "Berger 1982, Technometrics 24; benchmarks/coverage/parity_level.py shows the coverage",
     )
+
+
+def _cluster_methods() -> Iterator[Method]:
+    yield Method(
+        "Rows in clusters",
+        "The variance of every value is the sum of squared influences of the clusters, each left out in turn; for "
+        "shares and means it is CR2. Degrees of freedom are Satterthwaite's. A rate has Wilson's limits with as many "
+        "people as give this variance, and Student's t. A gap has limits from the two groups' own (MOVER) with their "
+        "correlation, and its p-value is the level at which they begin to exclude equality. A group needs 10 clusters.",
+        "Bell and McCaffrey 2002, Survey Methodology 28; Imbens and Kolesár 2016, Review of Economics and Statistics "
+        "98; Zou 2007, Psychological Methods 12",
+    )
+    yield _worst_pair_method()
 
 
 def _number_methods() -> Iterator[Method]:
