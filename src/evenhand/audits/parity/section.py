@@ -210,22 +210,10 @@ def methods(result: ParityResult) -> Iterator[Method]:
     """Yield how the numbers were computed."""
     spec = result.spec
     computed = [spec.known_metrics()[name] for name in dict.fromkeys(record.metric for record in result.values)]
-    if any(metric.of_number is not None for metric in computed):
-        yield from _number_methods()
-    rates = [metric for metric in computed if metric.of_number is None]
-    clustered = any(note.id == "parity.clustered" for note in result.notes)
-    if clustered:
+    if any(note.id == "parity.clustered" for note in result.notes):
         yield from _cluster_methods()
-    elif rates:
-        yield from _rate_methods(spec, rates)
-    if not clustered and rates and (spec.custom or spec.within):
-        yield Method(
-            "Resampled intervals",
-            f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
-            "multinomial resamples of the cells, which depend on no seed; their worst pair has one max-t band over all "
-            "pairs. Gaps of two rates standardised over strata are tested by permuting people within their strata.",
-            "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
-        )
+    else:
+        yield from _methods_of_people(spec, computed)
     if result.spec.within:
         yield Method(
             "Standardised over strata",
@@ -237,6 +225,22 @@ def methods(result: ParityResult) -> Iterator[Method]:
         f"A group with fewer than {spec.min_count} people in a metric's denominator is shown but left out of gaps; "
         "people whose group is missing are a row of their own.",
     )
+
+
+def _methods_of_people(spec: ParitySpec, computed: Sequence[ParityMetric]) -> Iterator[Method]:
+    """Yield how the numbers of independent people were computed."""
+    if any(metric.of_number is not None for metric in computed):
+        yield from _number_methods()
+    rates = [metric for metric in computed if metric.of_number is None]
+    yield from _rate_methods(spec, rates) if rates else ()
+    if rates and (spec.custom or spec.within):
+        yield Method(
+            "Resampled intervals",
+            f"Metrics of your own and values standardised over strata have BCa intervals from {spec.resamples:,} "
+            "multinomial resamples of the cells, which depend on no seed; their worst pair has one max-t band over all "
+            "pairs. Gaps of two rates standardised over strata are tested by permuting people within their strata.",
+            "Efron 1987, JASA 82; Westfall and Young 1993, Resampling-Based Multiple Testing",
+        )
 
 
 def _rate_methods(spec: ParitySpec, computed: Sequence[ParityMetric]) -> Iterator[Method]:
@@ -293,7 +297,8 @@ def _cluster_methods() -> Iterator[Method]:
         "Rows in clusters",
         "The variance of every value is the sum of squared influences of the clusters, each left out in turn; for "
         "shares and means it is CR2. Degrees of freedom are Satterthwaite's. A rate has Wilson's limits with as many "
-        "people as give this variance, and Student's t. A gap has limits from the two groups' own (MOVER) with their "
+        "people as give this variance, and Student's t; a mean of numbers has Hall's correction for skewness, a "
+        "quantile the order statistics of an effective number of people. A gap has limits from the two groups' own (MOVER) with their "
         "correlation, and its p-value is the level at which they begin to exclude equality. A group needs 10 clusters.",
         "Bell and McCaffrey 2002, Survey Methodology 28; Imbens and Kolesár 2016, Review of Economics and Statistics "
         "98; Zou 2007, Psychological Methods 12",
