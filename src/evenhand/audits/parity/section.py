@@ -298,8 +298,9 @@ def _cluster_methods() -> Iterator[Method]:
         "The variance of every value is the sum of squared influences of the clusters, each left out in turn; for "
         "shares and means it is CR2. Degrees of freedom are Satterthwaite's. A rate has Wilson's limits with as many "
         "people as give this variance, and Student's t; a mean of numbers has Hall's correction for skewness, a "
-        "quantile the order statistics of an effective number of people. A gap has limits from the two groups' own (MOVER) with their "
-        "correlation, and its p-value is the level at which they begin to exclude equality. A group needs 10 clusters.",
+        "quantile the order statistics of an effective number of people. A gap has limits from the two groups' own "
+        "(MOVER) with their correlation, and its p-value is the level at which they begin to exclude equality. A group "
+        "needs 10 clusters.",
         "Bell and McCaffrey 2002, Survey Methodology 28; Imbens and Kolesár 2016, Review of Economics and Statistics "
         "98; Zou 2007, Psychological Methods 12",
     )
