@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.coverage._lines import Book, Line
-from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
+from evenhand.audits.agreement.draws import LEAST_PEOPLE, LEAST_SCORED, LEAST_SHARED
 from evenhand.audits.agreement.metrics import Ratings, metrics_for
 from evenhand.audits.agreement.people import PeopleValues, people_values
 from evenhand.stats.agreement import (
@@ -42,6 +42,7 @@ MEASURED = (
     "stats/agreement",
     "stats/bootstrap.py",
     "stats/draws.py",
+    "audits/agreement/draws.py",
     "audits/agreement/estimate.py",
     "audits/agreement/people.py",
     "stats/permutation",

@@ -33,6 +33,13 @@ class ClusterErrors:
     skewness: FloatArray
     clusters: IntArray
 
+    def at_least(self, independent: FloatArray) -> FloatArray:
+        """Return the variances, at least those of independent people times the design effect; nan where unknown.
+
+        So a group whose clusters happen to be alike is not taken for certain.
+        """
+        return np.where(np.isnan(self.variance), np.nan, np.fmax(self.variance, independent * self.design))
+
 
 def cluster_errors(influence: FloatArray, people: FloatArray, independent: FloatArray) -> ClusterErrors:
     r"""Return the variances of values by the delete-one-cluster influences, with degrees of freedom and correlations.

@@ -9,7 +9,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.agreement import audit
-from evenhand.audits.agreement.estimate import draw_group
+from evenhand.audits.agreement.draws import draw_group
 from evenhand.audits.agreement.spec import AgreementSpec
 
 

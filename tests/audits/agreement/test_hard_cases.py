@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.agreement import AgreementResult, agreement
-from evenhand.audits.agreement.estimate import LEAST_PEOPLE
+from evenhand.audits.agreement.draws import LEAST_PEOPLE
 from evenhand.audits.agreement.result import AgreementGap
 from evenhand.core.findings import Finding
 from evenhand.errors import ConfigError, DataError

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenhand.audits.agreement.estimate import draw_group, pooled, value_records
+from evenhand.audits.agreement.draws import draw_group, pooled
+from evenhand.audits.agreement.estimate import value_records
 from evenhand.audits.agreement.gather import RatedPeople
 from evenhand.audits.agreement.metrics import SCALES, Scale, metrics_for
 from evenhand.audits.agreement.result import AgreementValue

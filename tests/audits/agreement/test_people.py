@@ -22,7 +22,7 @@ CATEGORIES = [
 
 def patterns(given: FloatArray, categories: int, weight: FloatArray) -> tuple[Ratings, FloatArray, IntArray]:
     """Return the distinct patterns of ratings (people, raters), their summed weights, and how many people have each."""
-    rows, counted = distinct_rows(np.column_stack([given, weight]))
+    rows, counted, _ = distinct_rows(np.column_stack([given, weight]))
     return Ratings(tuple(rows[:, :-1].T), categories, 0.0), rows[:, -1] * counted, counted.astype(np.int64)
 
 

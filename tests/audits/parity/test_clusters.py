@@ -122,7 +122,7 @@ def test_few_clusters_are_shown_and_not_compared() -> None:
     value = result.get("values", group="A", metric="selection_rate")
     assert value.value is not None
     assert value.low is None
-    assert value.status.id == "parity.few_clusters"
+    assert value.status.id == "core.few_clusters"
     assert all(gap.value is None for gap in result.gaps)
 
 
@@ -145,7 +145,7 @@ def test_custom_metrics_have_limits_by_leaving_out_clusters() -> None:
 
 
 def test_the_note_names_the_column_and_the_number_of_clusters() -> None:
-    note = next(note for note in audited(rows()).notes if note.id == "parity.clustered")
+    note = next(note for note in audited(rows()).notes if note.id == "core.clustered")
     assert note.args == {"cluster": "person", "n": 60}
 
 
@@ -185,9 +185,11 @@ class TestRefused:
     def test_an_audit_that_takes_every_row_for_another_person(self) -> None:
         table = eh.Table(rows(), groups="group", predictions={"m": "score"}, cluster="person")
         with pytest.raises(ConfigError, match="cannot allow for `cluster` 'person'"):
-            eh.agreement(table, raters=["outcome", "score"])
+            eh.reliability("logistic", table, features=["score"], noise="raez-2024/all/5")
         with pytest.raises(ConfigError, match="cannot allow for `cluster` 'person'"):
-            eh.audit(table, parity={}, agreement={"raters": ["outcome", "score"]})
+            eh.audit(
+                table, parity={}, reliability={"model": "logistic", "features": ["score"], "noise": "raez-2024/all/5"}
+            )
 
     def test_gaps_over_time(self) -> None:
         data = rows() | {"month": np.tile(["2026-01", "2026-02", "2026-03"], 120)}

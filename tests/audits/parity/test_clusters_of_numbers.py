@@ -130,7 +130,7 @@ def test_few_clusters_are_shown_and_not_compared() -> None:
     result = audited(rows(18, 10))
     value = result.get("values", group="F", metric="median")
     assert value.value is not None
-    assert (value.low, value.high, value.status.id) == (None, None, "parity.few_clusters")
+    assert (value.low, value.high, value.status.id) == (None, None, "core.few_clusters")
     assert all(gap.value is None for gap in result.gaps)
 
 

@@ -17,6 +17,7 @@ def test_the_different_rows_are_those_of_numpy(raters: int) -> None:
         np.where(rng.random((200, raters)) < 0.2, np.inf, rng.integers(0, 2, (200, raters))),
     ):
         values, counted = np.unique(rows, axis=0, return_counts=True)
-        found, times = distinct_rows(rows)
+        found, times, place = distinct_rows(rows)
+        assert np.array_equal(found[place], rows)
         assert np.array_equal(found, values)
         assert np.array_equal(times, counted)

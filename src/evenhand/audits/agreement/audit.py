@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.agreement.estimate import (
-    GroupDraws,
-    count_records,
-    draw_group,
-    gap_estimates,
-    pooled,
-    value_estimates,
-)
+from evenhand.audits.agreement.draws import GroupDraws, draw_group, pooled, with_errors
+from evenhand.audits.agreement.estimate import count_records, gap_estimates, value_estimates
 from evenhand.audits.agreement.findings import agreement_notes, make_claims
 from evenhand.audits.agreement.gather import RatedPeople, gather
 from evenhand.audits.agreement.messages import say
@@ -29,6 +23,7 @@ from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import count, require_name
+from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 from evenhand.stats.types import BoolArray
 from evenhand.table.table import Table
@@ -99,6 +94,7 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         for code, group in enumerate(grouping.groups):
             draw(grouping.code == code, grouping.name, group)
 
+    drawn = {name: with_errors(groups) for name, groups in drawn.items()}
     of_values = value_estimates(drawn[None][0], None, OVERALL, metrics, spec.confidence)
     of_gaps: list[Estimate[AgreementGap]] = []
     for grouping in groupings:
@@ -111,7 +107,7 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
         spec=spec,
         findings=(),
         left_out=tuple(_left_out(table, rated, groupings)),
-        notes=table.source.notes,
+        notes=(*table.source.notes, *_cluster_notes(table, rated)),
         backend=table.backend,
         values=tuple(values),
         gaps=tuple(estimate.record for estimate in of_gaps),
@@ -140,6 +136,11 @@ def _chosen_metrics(rated: RatedPeople, spec: AgreementSpec) -> dict[str, Agreem
             raters=count(raters, "rater"),
         )
     return {name: metric for name, metric in allowed.items() if spec.metrics is None or name in spec.metrics}
+
+
+def _cluster_notes(table: Table, rated: RatedPeople) -> Iterator[Message]:
+    if rated.cluster is not None:
+        yield shared("clustered", cluster=table.roles.cluster, n=len(np.unique(rated.cluster)))
 
 
 def _left_out(table: Table, rated: RatedPeople, groupings: Sequence[ComparedGroups]) -> Iterator[LeftOut]:

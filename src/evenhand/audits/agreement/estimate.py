@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import floor, inf, nan
+from math import nan
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from evenhand.audits.agreement.draws import GroupDraws
 from evenhand.audits.agreement.gather import RatedPeople
 from evenhand.audits.agreement.messages import say
-from evenhand.audits.agreement.metrics import AgreementMetric, Ratings, Share, values_of, why_undefined
-from evenhand.audits.agreement.people import PeopleValues, agreeing_pairs, people_values
+from evenhand.audits.agreement.metrics import AgreementMetric, Share, why_undefined
+from evenhand.audits.agreement.people import PeopleValues, people_values
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
@@ -26,16 +27,21 @@ from evenhand.messages.shared import say as shared
 from evenhand.stats.agreement import (
     ac1_limits,
     coefficient_difference,
+    coefficient_limits,
     icc_interval,
     p_of_equality,
-    pooled_spread,
     shared_shape_stderr,
     unseen_tail,
 )
-from evenhand.stats.agreement.ratings import distinct_rows
-from evenhand.stats.bootstrap import CellMoments, data_rng, resample
-from evenhand.stats.draws import Draws
-from evenhand.stats.intervals import bonferroni, clopper_pearson, effective_trials, tail_share
+from evenhand.stats.clusters import FEWEST
+from evenhand.stats.intervals import (
+    bonferroni,
+    clopper_pearson,
+    effective_trials,
+    normal_confidence,
+    student_t,
+    tail_share,
+)
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 R = TypeVar("R", AgreementValue, AgreementGap)
@@ -43,182 +49,9 @@ R = TypeVar("R", AgreementValue, AgreementGap)
 _LEVELS = 4
 """Confidences whose records are kept for a group or a metric."""
 
-MOST_ACCELERATED = 1_000
-"""The most rating patterns for BCa; beyond, the interval is a percentile one: the skewness costs their square."""
-
-EXACT, BOOTSTRAP, PERMUTATION = "exact", "bootstrap", "permutation"
+EXACT, BOOTSTRAP, PERMUTATION, CLUSTERS = "exact", "bootstrap", "permutation", "clusters"
 
 _FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
-
-LEAST_PEOPLE = 5
-"""The number of people with disagreement, and with an uncommon rating, below which a coefficient is not tested."""
-LEAST_SHARED = 3
-"""The number of people with agreement on an uncommon rating below which a coefficient is not tested."""
-LEAST_SCORED = 10
-"""People that the differences of scores must rest on: the largest weigh most.
-
-`benchmarks/coverage/agreement_coverage.py` measures it.
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variation:
-    """The variation in a group's ratings, on which intervals depend.
-
-    Parameters
-    ----------
-    agreement : the share of agreeing pairs of ratings, a person's mean first; nan for scores.
-    trials : its effective sample size.
-    disagreeing : the effective number of people who disagree, (sum d)² / sum d² of their disagreements d.
-    uncommon : the number of people with a rating other than the commonest; infinite for scores.
-    shared : the number of people with agreement on a rating other than the commonest; infinite for scores.
-    chance : of categories, the agreement by chance of AC1.
-    average, largest : for scores, the mean and the largest disagreement about a person.
-    """
-
-    agreement: float
-    trials: float
-    disagreeing: float
-    uncommon: float
-    shared: float
-    chance: float = nan
-    average: float = 0.0
-    largest: float = 0.0
-
-    @property
-    def scores(self) -> bool:
-        """Whether the ratings are scores."""
-        return self.uncommon == inf
-
-    def too_little(self, group: str | None) -> Message | None:
-        """Return why these ratings give no interval of a coefficient, or None."""
-        where = None if group is None else say("in_group", group=group)
-        least = LEAST_SCORED if self.scores else LEAST_PEOPLE
-        if self.disagreeing == 0:
-            return say("disagree_about_nobody", where=where)
-        if self.disagreeing < least:
-            return say("few_disagreeing", where=where, people=_truncate(self.disagreeing), least=least)
-        if self.uncommon < least:
-            return say("few_uncommon", where=where, people=_truncate(self.uncommon), least=least)
-        if self.shared < LEAST_SHARED:
-            return say("few_shared", where=where, people=_truncate(self.shared), least=LEAST_SHARED)
-        return None
-
-
-def _truncate(number: float) -> float:
-    """Truncate a number to one decimal place, so that a shortfall never rounds up to enough."""
-    return floor(10 * number) / 10
-
-
-def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Variation:
-    """Return the variation of patterns, given the weight and the number of people of each."""
-    each = weight / count
-    people = float(weight.sum() ** 2 / (weight * each).sum())
-    ratings_array = np.stack(ratings.raters)
-    if not ratings.categories:
-        differ = np.nanmax(ratings_array, axis=0) > np.nanmin(ratings_array, axis=0)
-        squares = np.where(differ, np.nanvar(ratings_array, axis=0), 0.0)
-        average = float((weight * squares).sum() / weight.sum())
-        return Variation(
-            agreement=nan,
-            trials=people,
-            disagreeing=_effective_number(squares, weight, each),
-            uncommon=inf,
-            shared=inf,
-            chance=nan,
-            average=average,
-            largest=float(squares.max()),
-        )
-    rated, pairs = (~np.isnan(ratings_array)).sum(axis=0), agreeing_pairs(ratings)
-    chosen = ((ratings_array == category).sum(axis=0) for category in range(ratings.categories))
-    common = [float((weight * number / rated).sum() / weight.sum()) for number in chosen]
-    agreed, agreeing = (pairs @ weight / weight.sum()).tolist(), pairs.sum(axis=0)
-    share = float((weight * agreeing).sum() / weight.sum())
-    variance = float((weight * each * (agreeing - share) ** 2).sum() / weight.sum() ** 2)
-    trials = float(effective_trials(share, variance, people))
-    uncommon, shared = 1.0 - max(common), sum(agreed) - agreed[int(np.argmax(common))]
-    rests_on = _effective_number(1.0 - agreeing, weight, each)
-    chance = sum(frequency * (1.0 - frequency) for frequency in common) / max(ratings.categories - 1, 1)
-    return Variation(
-        agreement=share,
-        trials=trials,
-        disagreeing=rests_on,
-        uncommon=round(people * uncommon, 9),
-        shared=round(people * shared, 9),
-        chance=chance,
-    )
-
-
-def _effective_number(disagreement: FloatArray, weight: FloatArray, each: FloatArray) -> float:
-    largest = float(disagreement.max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    shares = disagreement / largest  # in relative units, since squares of squares may overflow
-    return round(float((weight * shares).sum() ** 2 / (weight * each * shares**2).sum()), 9)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupDraws:
-    """The patterns of one group's ratings, the number of people with each, and the metrics of resamples."""
-
-    ratings: Ratings
-    weight: FloatArray
-    count: IntArray
-    draws: Draws
-    variation: Variation
-
-    @property
-    def n(self) -> int:
-        """The number of people."""
-        return int(self.count.sum())
-
-    @cached_property
-    def stderr(self) -> FloatArray:
-        """(M,) the standard errors of the metrics; nan where too many resamples have no value."""
-        return self.draws.stderr()
-
-    def bootstrap_limits(self, confidence: float) -> tuple[Interval, str]:
-        """Return the limits of all metrics, and the method's name.
-
-        They include the value at every confidence.
-        """
-        few, value = len(self.count) <= MOST_ACCELERATED, self.draws.estimate
-        low, high = self.draws.bca(confidence) if few else self.draws.percentile(confidence)
-        limits = Interval(np.minimum(low, value), np.maximum(high, value))
-        return limits, "BCa bootstrap" if few else "percentile bootstrap"
-
-
-def pooled(rated: RatedPeople) -> float:
-    """Return V of the spread-adjusted ICC: twice the variance of all scores of all raters together."""
-    present = ~np.isnan(rated.ratings)
-    weight = np.ones(len(present)) if rated.weight is None else rated.weight
-    each = np.broadcast_to(weight[:, np.newaxis], present.shape)
-    return float(pooled_spread(rated.ratings[present], weight=each[present])) if rated.scale == "interval" else 0.0
-
-
-def draw_group(
-    rated: RatedPeople,
-    inside: BoolArray,
-    metrics: Sequence[AgreementMetric],
-    spread: float,
-    spec: AgreementSpec,
-) -> GroupDraws:
-    """Resample the people of a group, pooling people with the same ratings and weight."""
-    weight = np.ones(len(rated.ratings)) if rated.weight is None else rated.weight
-    rows = np.column_stack([rated.ratings, weight])[inside]
-    patterns, counted = distinct_rows(np.where(np.isnan(rows), np.inf, rows))
-    patterns = np.where(np.isinf(patterns), np.nan, patterns)
-    ratings = Ratings(tuple(patterns[:, :-1].T), len(rated.labels), spread)
-    unit_weight = patterns[:, -1] * (counted.sum() / (patterns[:, -1] * counted).sum())  # survey weights of mean 1
-
-    def of_counts(counts: FloatArray, sums: FloatArray) -> FloatArray:  # noqa: ARG001
-        return values_of(metrics, ratings, counts * unit_weight)
-
-    cells = CellMoments.from_counts(counted.astype(np.int64))
-    draws = resample(cells, of_counts, resamples=spec.resamples, rng=data_rng(0, counted))
-    weight = counted * unit_weight
-    variation = variation_of(ratings, weight, counted.astype(np.float64))
-    return GroupDraws(ratings, weight, counted.astype(np.int64), draws, variation)
 
 
 def value_estimates(
@@ -242,6 +75,9 @@ def value_records(
     drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], confidence: float
 ) -> Iterator[AgreementValue]:
     """Yield the metrics of a group with their intervals."""
+    if drawn.clusters is not None:
+        yield from _records_of_clusters(drawn, grouping, group, metrics, confidence)
+        return
     limits, by_bootstrap = drawn.bootstrap_limits(confidence)
     for position, (name, metric) in enumerate(metrics.items()):
         value = finite(drawn.draws.estimate[position])
@@ -262,6 +98,44 @@ def value_records(
             why = say("one_sided" if metric.form is None else "no_limits")
         record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=method)
         yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
+
+
+def _records_of_clusters(
+    drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], confidence: float
+) -> Iterator[AgreementValue]:
+    """Yield the metrics of a group whose people come in clusters; those of other raters have no limits."""
+    for position, (name, metric) in enumerate(metrics.items()):
+        value = finite(drawn.draws.estimate[position])
+        low, high = (finite(float(end)) for end in _cluster_limits(drawn, position, metric, confidence))
+        why = why_no_interval(drawn, position, metric, None if grouping is None else group)
+        if metric.share is not None and low is not None:
+            why = None
+        elif why is None and high is None:
+            why = say("other_raters_of_clusters") if metric.form is not None else say("no_limits")
+        record = AgreementValue(grouping=grouping, group=group, metric=name, n=drawn.n, value=value, method=CLUSTERS)
+        yield _with_status(record, metric, drawn, why, {"low": low, "high": high})
+
+
+def _cluster_limits(drawn: GroupDraws, position: int, metric: AgreementMetric, confidence: float) -> Interval:
+    """Return limits of a metric by the errors of clusters.
+
+    A share has exact limits with the effective number of people, or if all agree, of clusters. Other metrics have
+    `coefficient_limits`, or Student's t where they have no largest value.
+    """
+    stderr, dof, estimate = (values[position] for values in (drawn.stderr, drawn.dof, drawn.draws.estimate))
+    assert drawn.clusters is not None  # noqa: S101
+    if metric.share is not None and drawn.clusters.number >= FEWEST:
+        slope, intercept = metric.share(drawn.ratings.categories)
+        variation = drawn.variation
+        trials = float(effective_trials(variation.agreement, (stderr / slope) ** 2, variation.trials))
+        trials = trials if stderr > 0 else min(variation.trials, drawn.clusters.number)
+        limits = clopper_pearson(variation.agreement, trials, normal_confidence(dof, confidence))
+        return Interval(intercept + slope * limits.low, intercept + slope * limits.high)
+    if metric.form is not None and metric.form.startswith("A"):
+        return Interval(np.array(nan), np.array(nan))
+    if metric.compared:
+        return coefficient_limits(estimate, stderr, dof, tail_share(confidence))
+    return student_t(estimate, stderr, dof, confidence)
 
 
 def _with_status(
@@ -296,6 +170,8 @@ def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[f
 
 def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, group: str | None) -> Message | None:
     """Return why a group's resamples give no interval of a metric, or None."""
+    if drawn.clusters is not None and drawn.clusters.number < FEWEST:
+        return shared("few_clusters", n=drawn.clusters.number, least=FEWEST)
     too_little = drawn.variation.too_little(group) if metric.compared else None
     if too_little is not None:
         return too_little
@@ -395,7 +271,8 @@ class _GapMaker:
         """Return the differences of pairs of groups at any confidence, with limits for each and for all together."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         scores = self.drawn[0].variation.scores
-        limits, p, stderr = (self._scores if scores else self._categories)(first, second)
+        clustered = self.drawn[0].errors is not None
+        limits, p, stderr = (self._coefficients if scores or clustered else self._categories)(first, second)
         difference = value[first] - value[second]
 
         def at(confidence: float) -> _Pairs:
@@ -429,15 +306,18 @@ class _GapMaker:
         """The values of the people of each group, whose mean is the metric."""
         return tuple(people_values(self.metric, group.ratings, group.weight, group.count) for group in self.drawn)
 
-    def _scores(self, first: IntArray, second: IntArray) -> _Test:
-        """Compare scores by their resamples, with what small groups may have missed of heavy-tailed errors."""
+    def _coefficients(self, first: IntArray, second: IntArray) -> _Test:
+        """Compare coefficients by their standard errors; of scores with what small groups may have missed of tails."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         stderr = np.array([group.stderr[self.position] for group in self.drawn])
-        trials = np.array([group.variation.trials for group in self.drawn])
+        trials = np.array([group.dof[self.position] + 1.0 for group in self.drawn])
         usable = np.where([group.variation.too_little(None) is None for group in self.drawn], stderr, np.nan)
         spread = shared_shape_stderr(
             (value[first], usable[first], trials[first]), (value[second], usable[second], trials[second])
         )
+
+        errors = [group.errors for group in self.drawn if group.errors is not None]
+        correlation = np.stack([each.correlation[self.position] for each in errors])[first, second] if errors else 0.0
 
         def limits(tail: FloatArray) -> Interval:
             a, b = (
@@ -445,7 +325,7 @@ class _GapMaker:
                 for positions, se in zip((first, second), spread, strict=True)
             )
             unseen = [self._unsampled_excess(*side, tail) for side in ((first, second), (second, first))]
-            return coefficient_difference(a, b, tail, unseen)
+            return coefficient_difference(a, b, tail, unseen, correlation)
 
         with np.errstate(invalid="ignore"):
             p = p_of_equality(limits, first.shape)
@@ -454,10 +334,11 @@ class _GapMaker:
 
     def _unsampled_excess(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
         """Return how much lower groups' values may be because of large errors that were not sampled."""
+        if not self.drawn[0].variation.scores:
+            return np.zeros(len(groups))
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
-        people, average, largest = np.array(
-            [(v.trials, v.average, v.largest) for v in (g.variation for g in self.drawn)]
-        ).T
+        people = np.array([group.dof[self.position] + 1.0 for group in self.drawn])
+        average, largest = np.array([(group.variation.average, group.variation.largest) for group in self.drawn]).T
         with np.errstate(all="ignore"):
             own_excess, other = (largest[side] / average[groups] for side in (groups, others))
         return unseen_tail(value[groups], people[groups], own_excess, other, tail)
@@ -514,8 +395,9 @@ class _GapMaker:
 
     def _gap(self, **columns: Any) -> AgreementGap:
         scores = bool(self.drawn) and self.drawn[0].variation.scores
-        rates = not scores and all(values.are_rates for values in self.values)
-        method = BOOTSTRAP if scores else EXACT if rates else PERMUTATION
+        clustered = bool(self.drawn) and self.drawn[0].errors is not None
+        rates = not scores and not clustered and all(values.are_rates for values in self.values)
+        method = CLUSTERS if clustered else BOOTSTRAP if scores else EXACT if rates else PERMUTATION
         coordinates: dict[str, Any] = {"grouping": self.grouping.name, "metric": self.metric.name, "method": method}
         return AgreementGap(kind="difference", **coordinates, **columns)
 

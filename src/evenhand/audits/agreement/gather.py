@@ -17,6 +17,7 @@ from evenhand.table.coding import Coded
 from evenhand.table.engines import MOST_ROWS, REFUSED, TransferLimit
 from evenhand.table.keys import FALSE_WORDS, TRUE_WORDS, label_of, sort_key
 from evenhand.table.roles import Scalar
+from evenhand.table.rows import CodedRows
 from evenhand.table.table import Table
 
 MOST_CATEGORIES = 200
@@ -40,6 +41,7 @@ class RatedPeople:
     groups : one cell per person.
     dropped : people left out for a missing rating.
     raters : the names of the raters.
+    cluster : the cluster of each person; None if people are independent.
     """
 
     scale: Scale
@@ -49,6 +51,7 @@ class RatedPeople:
     groups: Cells
     dropped: int
     raters: tuple[str, ...]
+    cluster: IntArray | None = None
 
     @property
     def contents(self) -> list[FloatArray]:
@@ -58,7 +61,9 @@ class RatedPeople:
 
 def gather(table: Table, spec: AgreementSpec) -> RatedPeople:
     """Read the ratings of a table; refuse, drop or keep people with a missing rating."""
-    coded, names, groups, weights = _read_long_table(table, spec) if spec.is_long else _read_wide_table(table, spec)
+    coded, names, groups, weights, cluster = (
+        _read_long_table(table, spec) if spec.is_long else _read_wide_table(table, spec)
+    )
     values = _values(coded)
     scale = spec.scale or _scale(values, spec)
     labels = () if scale == "interval" else _categories(values, scale, spec)
@@ -78,22 +83,32 @@ def gather(table: Table, spec: AgreementSpec) -> RatedPeople:
         groups=groups.where(order),
         dropped=int((~keep).sum()),
         raters=names,
+        cluster=None if cluster is None else cluster[keep][order],
     )
 
 
-_Read: TypeAlias = tuple[list[Coded], tuple[str, ...], Cells, FloatArray | None]
+_Read: TypeAlias = tuple[list[Coded], tuple[str, ...], Cells, FloatArray | None, IntArray | None]
 
 
 def _read_wide_table(table: Table, spec: AgreementSpec) -> _Read:
-    """Return the ratings of each rater, their names, and the groups and weights of the people."""
+    """Return the ratings of each rater, their names, and the groups, weights and clusters of the people."""
     names = spec.raters or ()
-    rows = table.coded_rows({f"rater {name}": name for name in names})
-    return [rows.columns[f"rater {name}"] for name in names], names, rows.groups, rows.weight
+    rows = table.coded_rows({f"rater {name}": name for name in names} | _cluster_column(table))
+    return [rows.columns[f"rater {name}"] for name in names], names, rows.groups, rows.weight, _clusters(rows)
+
+
+def _cluster_column(table: Table) -> dict[str, str]:
+    return {} if table.roles.cluster is None else {"cluster": table.roles.cluster}
+
+
+def _clusters(rows: CodedRows) -> IntArray | None:
+    return rows.columns["cluster"].codes if "cluster" in rows.columns else None
 
 
 def _read_long_table(table: Table, spec: AgreementSpec) -> _Read:
     """Read a table with one rating per row into items by raters, with gaps."""
-    rows = table.coded_rows({"item": str(spec.item), "rater": str(spec.rater), "rating": str(spec.rating)})
+    columns = {"item": str(spec.item), "rater": str(spec.rater), "rating": str(spec.rating)}
+    rows = table.coded_rows(columns | _cluster_column(table))
     item, rater, rating = (rows.columns[role] for role in ("item", "rater", "rating"))
     for role, column in (("item", item), ("rater", rater)):
         if column.absent:
@@ -117,12 +132,14 @@ def _read_long_table(table: Table, spec: AgreementSpec) -> _Read:
         of, by = item.labels[item.codes[first[twice]]], rater.labels[rater.codes[first[twice]]]
         raise DataError("the item {item!r} has more than one rating by {rater!r}; keep one of them.", item=of, rater=by)
     _, start = np.unique(item.codes, return_index=True)
-    _require_constant_within_items(item, start, rows.groups.codes, rows.weight)
+    cluster = _clusters(rows)
+    of_items = {**rows.groups.codes, **({} if cluster is None else {"cluster": cluster})}
+    _require_constant_within_items(item, start, of_items, rows.weight)
     codes = np.full((items, raters), -1, dtype=np.int64)
     codes[item.codes, rater.codes] = rating.codes
     weight = None if rows.weight is None else rows.weight[start]
-    columns = [Coded(column, rating.values) for column in codes.T]
-    return columns, rater.labels, rows.groups.where(start), weight
+    coded = [Coded(column, rating.values) for column in codes.T]
+    return coded, rater.labels, rows.groups.where(start), weight, None if cluster is None else cluster[start]
 
 
 def _require_constant_within_items(

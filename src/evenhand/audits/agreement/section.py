@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenhand.audits.agreement.charts import PARTS, drawn, drawn_gaps, gap_panels, part_panels, value_panels
-from evenhand.audits.agreement.estimate import LEAST_PEOPLE, LEAST_SCORED, groupings_of_two
+from evenhand.audits.agreement.draws import LEAST_PEOPLE, LEAST_SCORED
+from evenhand.audits.agreement.estimate import CLUSTERS, groupings_of_two
 from evenhand.core.display import (
     DESCRIBES,
     DisplayTable,
@@ -125,6 +126,9 @@ def methods(result: AgreementResult) -> Iterator[Method]:
         yield _method(result.scale)
     if len(result.raters) > 2 and result.scale != "interval":
         yield _method("raters")
+    if any(record.method == CLUSTERS for record in result.values):
+        yield _method("clusters")
+        return
     yield _method("intervals", resamples=result.spec.resamples, people=LEAST_PEOPLE, scored=LEAST_SCORED)
     if result.gaps:
         yield _method("gaps")

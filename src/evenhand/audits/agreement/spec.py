@@ -26,6 +26,7 @@ class AgreementSpec(Spec):
     """
 
     audit: ClassVar[str] = "agreement"
+    takes_clusters: ClassVar[bool] = True
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("grouping", "group")
     column_settings: ClassVar[tuple[str, ...]] = ("raters", "item", "rater", "rating")
     input_types: ClassVar[Mapping[str, str]] = {

@@ -161,7 +161,7 @@ def _strata(table: Table, spec: ParitySpec) -> tuple[str, ...]:
 
 def _cluster_notes(table: Table, cells: Cells) -> Iterator[Message]:
     if table.roles.cluster is not None:
-        yield say("clustered", cluster=table.roles.cluster, n=len(cells.labels[table.roles.cluster]))
+        yield shared("clustered", cluster=table.roles.cluster, n=len(cells.labels[table.roles.cluster]))
 
 
 def _within_strata(pooled: Analysis, whole: GroupCells, clusters: ClusterCells | None) -> Iterator[Analysis]:
@@ -204,7 +204,7 @@ def _calibration(pooled: Analysis, cells: Cells, table: Table) -> Iterator[Calib
     model, grouping = pooled.model, pooled.grouping
     if pooled.numbers is not None:
         labels, cluster = pooled.cells.labels, table.roles.cluster
-        yield from number_calibration(pooled.numbers, labels, model, grouping, pooled.spec, cluster)
+        yield from number_calibration(pooled.numbers, labels, model, grouping, spec=pooled.spec, cluster=cluster)
     elif table.has_scores(model):
         yield from calibration_records(cells, table, model, grouping, pooled.spec)
 

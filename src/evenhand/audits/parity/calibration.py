@@ -23,7 +23,7 @@ from evenhand.table.table import Table
 
 
 def number_calibration(
-    people: NumberPeople, labels: Sequence[str], model: str, grouping: str, spec: ParitySpec, cluster: str | None
+    people: NumberPeople, labels: Sequence[str], model: str, grouping: str, *, spec: ParitySpec, cluster: str | None
 ) -> Iterator[CalibrationRecord]:
     """Yield, for each group and bin of the prediction, the mean prediction and the mean outcome.
 

@@ -158,8 +158,7 @@ def with_clusters(values: GroupValues, errors: ClusterErrors, overall_stderr: fl
     independent = np.append(values.stderr, overall_stderr) ** 2
     each = np.where(np.isnan(values.trials), values.n, values.trials)
     with np.errstate(all="ignore"):
-        variance = np.fmax(errors.variance, independent * errors.design)
-        variance = np.where(np.isnan(errors.variance), np.nan, variance)
+        variance = errors.at_least(independent)
         effect = np.fmax(variance / independent, errors.design)
         trials = np.append(each, each.sum()) / np.where(np.isfinite(effect), effect, errors.design)
         trials = np.where(np.isnan(errors.variance), np.nan, trials)

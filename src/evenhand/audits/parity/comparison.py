@@ -216,7 +216,7 @@ class Comparison:
         if analysis.cells.labels[position] == MISSING:
             return shared("missing_group")
         if values.clusters is not None and not values.enough_clusters[position]:
-            return say("few_clusters", n=int(values.clusters.clusters[position]), least=FEWEST)
+            return shared("few_clusters", n=int(values.clusters.clusters[position]), least=FEWEST)
         if values.counted[position] < analysis.spec.min_count:
             number, least = int(values.counted[position]), analysis.spec.min_count
             rarer = self.metric.rarer_counts

@@ -108,11 +108,11 @@ class GroupValues:
         `bounded_mean` for a mean and, with DeLong's standard error, for an AUC; `hall_t` for a mean of numbers, order
         statistics for their quantiles.
         """
-        if self.clusters is not None:
-            return self._cluster_limits(self.clusters, confidence)
         if self.metric.function is not None and self.rates:
             rate_limits = [rate.limits(confidence, exact=exact) for rate in self.rates]
             return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], rate_limits)
+        if self.clusters is not None:
+            return self._cluster_limits(self.clusters, confidence)
         of_numbers = self._number_limits(confidence)
         if of_numbers is not None:
             return of_numbers
@@ -127,9 +127,6 @@ class GroupValues:
     def _cluster_limits(self, clusters: ClusterErrors, confidence: float | FloatArray) -> Interval:
         """Return limits by Student's t, with the degrees of freedom of the clusters' errors."""
         df = clusters.dof[self.places]
-        if self.metric.function is not None and self.rates:
-            rate_limits = [rate.limits(confidence) for rate in self.rates]
-            return intervals.mover(self.metric.function.value, [rate.value for rate in self.rates], rate_limits)
         if self.ordered is not None and self.position is not None and self.metric.quantile is not None:
             normal = intervals.normal_confidence(df, confidence)
             return self.ordered.limits(self.metric.quantile, self.position, normal)

@@ -25,7 +25,7 @@ say = Catalogue(
 )
 """Makes a message of the parity audit's sentences."""
 
-SMALL = frozenset({"core.small", "parity.small_rarer", "parity.few_clusters"})
+SMALL = frozenset({"core.small", "parity.small_rarer", "core.few_clusters"})
 """The statuses of a group that is too small to be compared."""
 
 NOT_COMPARED = SMALL | {"core.missing_group", "core.undefined"}

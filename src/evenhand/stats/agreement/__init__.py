@@ -31,6 +31,7 @@ from evenhand.stats.agreement.counts import (
 from evenhand.stats.agreement.differences import (
     ac1_limits,
     coefficient_difference,
+    coefficient_limits,
     p_of_equality,
     shared_shape_stderr,
     unseen_tail,
@@ -72,6 +73,7 @@ __all__ = [
     "binary_counts",
     "category_table",
     "coefficient_difference",
+    "coefficient_limits",
     "cohen_kappa",
     "concordance",
     "conger_kappa",

@@ -52,7 +52,21 @@ def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, ta
     return Interval(*(np.clip(end, -1.0, 1.0) for end in ends))
 
 
-def coefficient_difference(a: Summary, b: Summary, tail: ArrayLike, unseen: Sequence[ArrayLike] = ()) -> Interval:
+def coefficient_limits(value: ArrayLike, stderr: ArrayLike, df: ArrayLike, tail: ArrayLike) -> Interval:
+    """Return the wider of the two limits that `coefficient_difference` forms of each coefficient.
+
+    Examples
+    --------
+    >>> [round(float(limit), 3) for limit in coefficient_limits(0.8, 0.05, 99, 0.025)]
+    [0.672, 0.899]
+    """
+    plain, logs = (limits(value, stderr, df, tail) for limits in (_t_limits, _log_limits))
+    return Interval(np.minimum(plain.low, logs.low), np.maximum(plain.high, logs.high))
+
+
+def coefficient_difference(
+    a: Summary, b: Summary, tail: ArrayLike, unseen: Sequence[ArrayLike] = (), correlation: ArrayLike = 0.0
+) -> Interval:
     """Return limits of the difference a - b of two coefficients of agreement with maximum 1.
 
     Each is 1 - D with D an observed over an expected disagreement. Two intervals are formed by MOVER from Student's t
@@ -69,6 +83,8 @@ def coefficient_difference(a: Summary, b: Summary, tail: ArrayLike, unseen: Sequ
     unseen
         For scores, how far below its lower limit each coefficient may lie because of large errors missing from its
         sample (`unseen_tail`).
+    correlation
+        Of the two estimates.
 
     References
     ----------
@@ -89,7 +105,9 @@ def coefficient_difference(a: Summary, b: Summary, tail: ArrayLike, unseen: Sequ
             [_log_limits(*first_part, tail) for first_part in (a, b)],
         )
     )
-    first, second = (mover_difference(a[0], first_part, b[0], other) for first_part, other in (plain, logs))
+    first, second = (
+        mover_difference(a[0], first_part, b[0], other, correlation) for first_part, other in (plain, logs)
+    )
     return Interval(np.minimum(first.low, second.low), np.maximum(first.high, second.high))
 
 

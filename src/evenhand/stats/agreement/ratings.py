@@ -287,14 +287,14 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, categories: npt.NDAr
     return positions
 
 
-def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the sorted distinct rows, and the number of each, by coding each row as an integer.
+def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the sorted distinct rows, the number of each, and each row's place there, by coding rows as integers.
 
     Examples
     --------
-    >>> rows, counted = distinct_rows(np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0]]))
-    >>> rows.tolist(), counted.tolist()
-    ([[0.0, 5.0], [1.0, 2.0]], [1, 2])
+    >>> rows, counted, place = distinct_rows(np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0]]))
+    >>> rows.tolist(), counted.tolist(), place.tolist()
+    ([[0.0, 5.0], [1.0, 2.0]], [1, 2], [1, 0, 1])
     """
     number = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
@@ -302,5 +302,5 @@ def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
         if (int(number.max(initial=0)) + 1) * values.size > _MOST_NUMBERS:  # renumber without gaps
             number = np.unique(number, return_inverse=True)[1]
         number = number * values.size + np.searchsorted(values, column)
-    _, first, counted = np.unique(number, return_index=True, return_counts=True)
-    return rows[first], counted
+    _, first, place, counted = np.unique(number, return_index=True, return_inverse=True, return_counts=True)
+    return rows[first], counted, place
