@@ -21,7 +21,7 @@ _TITLES = {
 }
 _WORST = ("What is promised", "Population", "Nominal", "Observed", "Samples", "Beside", "Measured by")
 _METHODS = ("Method", "Populations", "Nominal", "Worst", "Median", "Worst in", "Measured by")
-_FEWEST_WORST = 40
+_FEWEST_WORST = 25
 
 Named = tuple[str, Line]
 

@@ -50,7 +50,7 @@ def test_every_option_of_the_readers_is_a_flag() -> None:
 
 
 def test_every_role_of_a_table_is_a_flag() -> None:
-    assert set(Roles.model_fields) - {"missing", "predictions"} <= FLAGS
+    assert set(Roles.model_fields) - {"missing", "predictions", "outcome_kind"} <= FLAGS
 
 
 def test_options_of_the_readers_and_lists_of_columns(cli: Cli, place: Path) -> None:

@@ -13,7 +13,7 @@ FLAGS = frozenset(
     (
         *("outcome", "positive", "groups", "cuts", "weight", "id", "scores", "decisions", "threshold", "range"),
         *("selected", "favourable", "within", "metrics", "seed", "decimal", "encoding", "delimiter", "missing_values"),
-        *("labels", "one_hot", "people", "count", "memory_limit", "tolerance"),
+        *("labels", "one_hot", "people", "count", "cluster", "memory_limit", "tolerance"),
     )
 )
 """The arguments that are flags of `evenhand audit DATA`."""

@@ -276,7 +276,8 @@ def make_roles(**arguments: object) -> Roles:
     """
     defaults = _without_none({name: arguments.pop(name, None) for name in _OF_EACH_PREDICTION})
     named = _named(arguments.get("predictions"))
-    if arguments.get("outcome_kind") == "number":
+    outcome_kind = arguments.get("outcome_kind")
+    if isinstance(outcome_kind, str) and outcome_kind == "number":
         defaults["kind"] = "number"
         if not named and arguments.get("outcome") is not None:
             named = {str(arguments["outcome"]): arguments["outcome"]}
