@@ -261,6 +261,7 @@ class _EffortResultGaps(TypedDict, total=False):
     rates_share: float | None
     groups: int | None
     apart: int | None
+    n_group: int | None
     stderr: float | None
     spread: float | None
 

@@ -55,6 +55,8 @@ def test_error_rates_are_better_when_lower() -> None:
         "mirrored_calibration",
         "false_positive_rate",
         "false_negative_rate",
+        "absolute_error",
+        "squared_error",
     }
 
 

@@ -216,7 +216,8 @@ def _check_member(sample: AuditRows, spec: ImprovabilitySpec, name: str, member:
         for package in ("sklearn", "joblib", "threadpoolctl"):
             require_extra(package, "models", f"the candidate {name!r}")
     scored = member.rule in ("estimator", "reductions") and member.kind != "decision"
-    if scored and spec.capacity is None and member.threshold is None and not sample.binary:
+    cut = spec.capacity is not None or member.threshold is not None or spec.predicts
+    if scored and not cut and not sample.binary:
         raise ConfigError(
             "the candidate {name!r} predicts an outcome that is not 0 or 1, so nothing says who is "
             "selected; give `capacity`, or the candidate's `threshold`.",

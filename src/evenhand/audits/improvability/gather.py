@@ -189,10 +189,10 @@ def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
 
 def _outcome_column(table: Table, spec: ImprovabilitySpec) -> str:
     column = spec.outcome or table.roles.outcome
-    if spec.outcome is None:
-        table.require_two_outcomes()
     if column is None:
-        raise ConfigError("improvability needs to know what really happened; name the `outcome` column.")
+        raise ConfigError(
+            "improvability needs to know what really happened; name the column as `outcome`, here or in the table."
+        )
     return column
 
 
@@ -228,7 +228,10 @@ def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Sour
     outcome = _outcome_column(table, spec)
     for name, source in _decision_sources(table, spec):
         whose, column, kind, threshold, selected = source
-        if column in table.models:
+        if spec.predicts:
+            column = table.prediction(column).column if column in table.models else column
+            source = _Source(whose, column, "decision", None, None)
+        elif column in table.models:
             prediction = table.prediction(column)
             kind = kind or ("score" if table.has_scores(column) else "decision")
             if threshold is None and spec.capacity is None:
@@ -286,10 +289,23 @@ def _canonical_order(rows: CodedRows) -> IntArray:
 
 def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:
     """Return the outcome as numbers: the column's, or 1 for the positive value."""
-    if spec.outcome is not None and spec.outcome != table.roles.outcome and _are_numbers(coded):
+    is_outcome = column == table.roles.outcome
+    if table.roles.outcome_kind == "number" if is_outcome else _are_numbers(coded):
+        _refuse_shares_of_right_decisions(column, spec)
         return _numbers(coded, f"the outcome {column!r}")
-    yes = table.roles.positive if column == table.roles.outcome else None
+    yes = table.roles.positive if is_outcome else None
     return _decisions(coded, column, yes, "outcome")
+
+
+def _refuse_shares_of_right_decisions(column: str, spec: ImprovabilitySpec) -> None:
+    """Refuse to count decisions that equal a number."""
+    if spec.outcome is None and "classification" in (utility.name for utility in spec.criteria.utilities):
+        raise ConfigError(
+            "the utility 'classification' counts right decisions, and the outcome {column!r} is a number; name another "
+            "`utility`, such as 'absolute_error' of predicted numbers, or 'calibration', the mean outcome of the "
+            "selected.",
+            column=column,
+        )
 
 
 def _predictions(coded: Coded, source: _Source) -> Predictions:
@@ -454,6 +470,7 @@ def _with_model_scores(sample: AuditRows, spec: ImprovabilitySpec) -> AuditRows:
     if threshold is None and spec.capacity is None and is_chance:
         threshold = 0.5
     is_decision = threshold is None and bool(np.isin(values, (0.0, 1.0)).all())
+    is_decision = is_decision or spec.predicts
     kind = spec.status_quo.kind or ("decision" if is_decision else "score")
     return replace(sample, predictions={**sample.predictions, STATUS_QUO: Predictions(values, kind, threshold)})
 

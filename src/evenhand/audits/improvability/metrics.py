@@ -47,6 +47,8 @@ _ROWS = (
     _utility("false_positive_rate", "False positive rate", "share", "u = [y = 0, d = 1], w = [y = 0]"),
     _utility("false_negative_rate", "False negative rate", "share", "u = [y = 1, d = 0], w = [y = 1]"),
     _utility("profit", "Mean price paid", "amount", "u = d [y >= d], w = 1"),
+    _utility("absolute_error", "Mean absolute error", "amount", "u = abs(y - d), w = 1"),
+    _utility("squared_error", "Mean squared error", "amount", "u = (y - d)², w = 1"),
     Metric(
         name=IMPROVEMENT,
         title="Better in every component at once",
@@ -67,6 +69,8 @@ MEANINGS = {
     "false_positive_rate": "the share of those with outcome 0 who are selected (false positive rate)",
     "false_negative_rate": "the share of those with outcome 1 who are not selected (false negative rate)",
     "profit": "the mean price that is paid (profit)",
+    "absolute_error": "the mean distance of the predicted number from the outcome (absolute error)",
+    "squared_error": "the mean squared distance of the predicted number from the outcome (squared error)",
 }
 """The meanings of the utilities for a court."""
 

@@ -116,6 +116,8 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
             return _linear(candidate, rows.known(), utility)
         if candidate.rule == "own":
             return _seeded_copy(candidate, rows)
+        if utility.of_predictions and candidate.kind is None:
+            candidate = candidate.model_copy(update={"kind": "decision"})
         make = _reduction if candidate.rule == "reductions" else _estimator
         with import_module("threadpoolctl").threadpool_limits(limits=1):  # sums of threads differ in their last bits
             return make(candidate, rows.known())

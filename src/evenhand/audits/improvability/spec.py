@@ -221,13 +221,14 @@ class ImprovabilitySpec(Spec):
     )
     features: Names = Field((), description="Columns that candidates may use: numbers, true or false, or text.")
     outcome: str | None = Field(
-        None, description="Column of what really happened, any number; by default the table's outcome, as 0 or 1."
+        None, description="Column of what really happened, any number; by default the table's outcome."
     )
     utility: Any = Field(
         "classification",
         validate_default=True,
         description="What a decision is worth to a group: `classification`, `calibration`, `mirrored_calibration`, "
-        "`false_positive_rate`, `false_negative_rate`, `profit`, or in Python an "
+        "`false_positive_rate`, `false_negative_rate`, `profit`, for predicted numbers `absolute_error`, "
+        "`squared_error`, or in Python an "
         "`evenhand.stats.improvability.Utility` of your own. Formulas of `outcome`, `decision` and columns, in a file "
         "too: `{ name = 'net value', u = '(outcome >= decision) * (decision - cost)', w = '1', better = 'higher' }`.",
     )
@@ -334,6 +335,27 @@ class ImprovabilitySpec(Spec):
         names = Counter(utility.name for utility in dict.fromkeys((self.utility, *self.fairness)))
         for name in (name for name, utilities in names.items() if utilities > 1):
             yield problem("two different utilities are called {name!r}; give each a name of its own", name=name)
+        predicted = {utility.of_predictions: utility.name for utility in self.criteria.utilities}
+        if len(predicted) > 1:
+            yield problem(
+                "the utility {numbers!r} is of predicted numbers and {decisions!r} of decisions; audit them one by one",
+                numbers=predicted[True],
+                decisions=predicted[False],
+            )
+        elif True in predicted and self.capacity is not None:
+            yield problem(
+                "`capacity` selects people, and the utility {name!r} is of predicted numbers; leave one of them out",
+                name=predicted[True],
+            )
+        elif True in predicted:
+            for name, candidate in self.candidates.items():
+                if candidate.linear_search or candidate.rule == "reductions":
+                    yield problem(
+                        "the candidate {name!r} decides yes or no, and the utility {utility!r} is of predicted "
+                        "numbers; use an estimator or a column",
+                        name=name,
+                        utility=predicted[True],
+                    )
 
     def _feature_problems(self) -> Iterator[Message]:
         if not self.features:
@@ -383,6 +405,11 @@ class ImprovabilitySpec(Spec):
     def criteria(self) -> Criteria:
         """The targets of improvement."""
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether decisions are predicted numbers of the outcome."""
+        return bool(self.utility.of_predictions)
 
     @property
     def counts(self) -> int:

@@ -48,6 +48,8 @@ class Utility:
         Which of "outcome" and "decision" must be 0 or 1.
     columns
         Names of further columns that u and w depend on; they then take a mapping of these too, u(y, d, x).
+    of_predictions
+        Whether the decision is a predicted number of the outcome, such as a salary.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Utility:
     better: Better = "higher"
     binary: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    of_predictions: bool = False
 
     def terms(
         self, outcome: ArrayLike, decision: ArrayLike, columns: Mapping[str, FloatArray] | None = None
@@ -196,6 +199,14 @@ def _price_if_paid(y: FloatArray, d: FloatArray) -> FloatArray:
     return _nan_if_unknown(y, np.where(y >= d, d, 0.0))
 
 
+def _absolute_error(y: FloatArray, d: FloatArray) -> FloatArray:
+    return np.abs(y - d)
+
+
+def _squared_error(y: FloatArray, d: FloatArray) -> FloatArray:
+    return (y - d) ** 2
+
+
 _BOTH = ("outcome", "decision")
 UTILITIES: Mapping[str, Utility] = {
     utility.name: utility
@@ -212,6 +223,8 @@ UTILITIES: Mapping[str, Utility] = {
         Utility(name="false_positive_rate", u=_false_positive, w=_negative, better="lower", binary=_BOTH),
         Utility(name="false_negative_rate", u=_false_negative, w=_positive, better="lower", binary=_BOTH),
         Utility(name="profit", u=_price_if_paid, w=_each_row),
+        Utility(name="absolute_error", u=_absolute_error, w=_each_row, better="lower", of_predictions=True),
+        Utility(name="squared_error", u=_squared_error, w=_each_row, better="lower", of_predictions=True),
     )
 }
 """The built-in utilities by name.
@@ -220,7 +233,8 @@ classification: u = [y = d], w = 1, the share of right decisions. calibration: u
 outcome of the selected; mirrored_calibration: u = y [d = 0], w = [d = 0], that of the others, better if lower (both
 together are the property called calibration, footnote 7 of the reference). false_positive_rate: u = [y = 0, d = 1], w =
 [y = 0]; false_negative_rate: u = [y = 1, d = 0], w = [y = 1]; lower is better for both. profit: u = d [y >= d], w = 1,
-the price paid by those whose willingness to pay reaches it.
+the price paid by those whose willingness to pay reaches it. absolute_error: u = abs(y - d), w = 1, and squared_error:
+u = (y - d)², w = 1, of a predicted number d; lower is better.
 """
 
 
@@ -234,7 +248,7 @@ def get_utility(utility: str | Utility) -> Utility:
     >>> get_utility("acuracy")
     Traceback (most recent call last):
     evenhand.errors.ConfigError: there is no utility 'acuracy'; known names: 'classification', 'calibration', \
-'mirrored_calibration', 'false_positive_rate', 'false_negative_rate', 'profit'
+'mirrored_calibration', 'false_positive_rate', 'false_negative_rate', 'profit', 'absolute_error', 'squared_error'
     """
     if isinstance(utility, Utility):
         return utility
