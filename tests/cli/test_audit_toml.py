@@ -181,9 +181,7 @@ def saved(cli: Cli, scored: Path, out: Path, name: str = "audit.toml") -> bytes:
     return (out / "results.json").read_bytes()
 
 
-def test_on_any_number_of_threads(
-    cli: Cli, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_any_number_of_threads(cli: Cli, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = saved(cli, scored, tmp_path)
     for threads in (1, 2):
 

@@ -121,9 +121,7 @@ def test_nothing_is_judged_by_the_published_test() -> None:
     assert signed.established == published.established
     other = {(d.test, d.value) for d in published.rows("margins", metric="improvable_fairness")}
     assert len(other) == 2  # the two tests differ here, so the equality above says something
-    assert sum(
-        note.id == "improvability.published" for note in published.notes
-    )
+    assert sum(note.id == "improvability.published" for note in published.notes)
     assert not any("published" in note.text for note in signed.notes)
 
 
