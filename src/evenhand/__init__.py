@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenhand.audits.disagreement import DisagreementResult, disagreement
     from evenhand.audits.effort import EffortResult, effort
     from evenhand.audits.improvability import ImprovabilityResult, improvability
+    from evenhand.audits.paired import PairedResult, paired
     from evenhand.audits.parity import ParityResult, parity
     from evenhand.audits.reliability import ReliabilityResult, reliability
     from evenhand.evidence.comparison import Comparison, compare
@@ -33,6 +34,7 @@ __all__ = [
     "EffortResult",
     "EvenhandError",
     "ImprovabilityResult",
+    "PairedResult",
     "ParityResult",
     "Prediction",
     "ReliabilityResult",
@@ -47,6 +49,7 @@ __all__ = [
     "fitted",
     "improvability",
     "models",
+    "paired",
     "parity",
     "reliability",
     "study",
@@ -60,6 +63,7 @@ _HOMES = {
     "DisagreementResult": "evenhand.audits.disagreement",
     "EffortResult": "evenhand.audits.effort",
     "ImprovabilityResult": "evenhand.audits.improvability",
+    "PairedResult": "evenhand.audits.paired",
     "ParityResult": "evenhand.audits.parity",
     "Prediction": "evenhand.table",
     "ReliabilityResult": "evenhand.audits.reliability",
@@ -71,6 +75,7 @@ _HOMES = {
     "effort": "evenhand.audits.effort",
     "fitted": "evenhand.models",
     "improvability": "evenhand.audits.improvability",
+    "paired": "evenhand.audits.paired",
     "parity": "evenhand.audits.parity",
     "reliability": "evenhand.audits.reliability",
 }

@@ -11,6 +11,7 @@ import evenhand.audits.effort.result as _audits_effort_result
 import evenhand.audits.effort.spec as _audits_effort_spec
 import evenhand.audits.improvability.result as _audits_improvability_result
 import evenhand.audits.improvability.spec as _audits_improvability_spec
+import evenhand.audits.paired.result as _audits_paired_result
 import evenhand.audits.parity.result as _audits_parity_result
 import evenhand.audits.reliability.result as _audits_reliability_result
 import evenhand.audits.reliability.spec as _audits_reliability_spec
@@ -43,6 +44,7 @@ __all__ = [
     "EffortResult",
     "EvenhandError",
     "ImprovabilityResult",
+    "PairedResult",
     "ParityResult",
     "Prediction",
     "ReliabilityResult",
@@ -57,6 +59,7 @@ __all__ = [
     "fitted",
     "improvability",
     "models",
+    "paired",
     "parity",
     "reliability",
     "study",
@@ -1508,6 +1511,133 @@ def improvability(
     thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
 ) -> ImprovabilityResult: ...
 
+class _PairedSettings(TypedDict, total=False):
+    template: ColumnArgument
+    answer: ColumnArgument
+    positive: str | bool | int | float | None
+    refused: Sequence[str | bool | int | float]
+    missing: Literal["error", "drop", "refusal"] | None
+    placebo: ColumnArgument | Sequence[str | ColumnArgument] | None
+    favourable: Literal["lower", "higher"] | None
+    metrics: str | Sequence[str] | None
+    reference: Mapping[str, str] | str | None
+    confidence: float
+    seed: int
+    min_count: int
+    thresholds: Sequence[Threshold | Mapping[str, object]]
+
+class _PairedResultValues(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    stratum: str | None
+    metric: str | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    joint_low: float | None
+    joint_high: float | None
+    status: str | None
+    templates: int | None
+
+class _PairedResultGaps(TypedDict, total=False):
+    model: str | None
+    model_reference: str | None
+    grouping: str | None
+    group: str | None
+    reference: str | None
+    stratum: str | None
+    metric: str | None
+    kind: Kind | None
+    against: Against | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    joint_low: float | None
+    joint_high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    worse_off: str | None
+    status: str | None
+    templates: int | None
+    template_sd: float | None
+    replicate_sd: float | None
+    template_share: float | None
+
+class _PairedResultPlacebos(TypedDict, total=False):
+    placebo: str | None
+    metric: str | None
+    first: str | None
+    second: str | None
+    pairs: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    status: str | None
+
+class _PairedResultLeftOut(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    n: int | None
+    reason: str | None
+
+class PairedResult(_audits_paired_result.PairedResult):
+    @overload  # type: ignore[override]
+    def get(
+        self, table: Literal["values"], **where: Unpack[_PairedResultValues]
+    ) -> _audits_paired_result.PairedValue: ...
+    @overload
+    def get(self, table: Literal["gaps"], **where: Unpack[_PairedResultGaps]) -> _audits_paired_result.PairedGap: ...
+    @overload
+    def get(
+        self, table: Literal["placebos"], **where: Unpack[_PairedResultPlacebos]
+    ) -> _audits_paired_result.PlaceboRecord: ...
+    @overload
+    def get(self, table: Literal["left_out"], **where: Unpack[_PairedResultLeftOut]) -> _core_records.LeftOut: ...
+    @overload  # type: ignore[override]
+    def rows(
+        self, table: Literal["values"], **where: Unpack[_PairedResultValues]
+    ) -> tuple[_audits_paired_result.PairedValue, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["gaps"], **where: Unpack[_PairedResultGaps]
+    ) -> tuple[_audits_paired_result.PairedGap, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["placebos"], **where: Unpack[_PairedResultPlacebos]
+    ) -> tuple[_audits_paired_result.PlaceboRecord, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["left_out"], **where: Unpack[_PairedResultLeftOut]
+    ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(self, table: Literal["values", "gaps", "placebos", "left_out"]) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
+
+def paired(
+    table: Table,
+    *,
+    template: ColumnArgument,
+    answer: ColumnArgument,
+    positive: str | bool | int | float | None = ...,
+    refused: Sequence[str | bool | int | float] = ...,
+    missing: Literal["error", "drop", "refusal"] | None = ...,
+    placebo: ColumnArgument | Sequence[str | ColumnArgument] | None = ...,
+    favourable: Literal["lower", "higher"] | None = ...,
+    metrics: str | Sequence[str] | None = ...,
+    reference: Mapping[str, str] | str | None = ...,
+    confidence: float = ...,
+    seed: int = ...,
+    min_count: int = ...,
+    thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
+) -> PairedResult: ...
+
 class Audit(_Audit):
     @overload
     def __getitem__(self, audit: Literal["parity"]) -> ParityResult: ...
@@ -1521,6 +1651,8 @@ class Audit(_Audit):
     def __getitem__(self, audit: Literal["agreement"]) -> AgreementResult: ...
     @overload
     def __getitem__(self, audit: Literal["improvability"]) -> ImprovabilityResult: ...
+    @overload
+    def __getitem__(self, audit: Literal["paired"]) -> PairedResult: ...
     @overload
     def __getitem__(self, audit: str) -> Result: ...
     @classmethod
@@ -1538,6 +1670,7 @@ def audit(
     reliability: _ReliabilitySettings = ...,
     agreement: _AgreementSettings = ...,
     improvability: _ImprovabilitySettings = ...,
+    paired: _PairedSettings = ...,
     thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
     study: object = ...,
     **sections: Mapping[str, object],

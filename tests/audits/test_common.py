@@ -151,6 +151,11 @@ CASES = {
         {"metric": "improvable_fairness", "max": 0.05},
         read=("hired", "age", "income", "outcome", "sex"),
     ),
+    "paired": Case(
+        {"template": "critic", "answer": "hired", "favourable": "higher"},
+        {"metric": "pass_rate", "max": 0.1},
+        read=("critic", "hired", "race"),
+    ),
     "wait": Case(  # of tests/plugin, where its package is on the path
         {"days": "y1"},
         {"metric": "mean_wait", "max": 5},

@@ -41,7 +41,7 @@ def widest_difference(near: Interval, far: Interval | None = None) -> tuple[floa
     if far.low.size == 0 or np.isnan([*near, *far]).any():
         return float("nan"), float("nan")
     nearest = float(np.maximum(near.low, -near.high).max())
-    return max(nearest, 0.0), float(np.maximum(np.abs(far.low), np.abs(far.high)).max())
+    return max(0.0, nearest), float(np.maximum(np.abs(far.low), np.abs(far.high)).max())
 
 
 def narrowest_ratio(near: Interval, far: Interval | None = None) -> tuple[float, float]:
