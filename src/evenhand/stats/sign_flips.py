@@ -128,14 +128,14 @@ def _p_value(differences: FloatArray) -> float:
 
 def _in_steps(differences: FloatArray) -> IntArray | None:
     """Return the differences as multiples of a unit, few of them rounded; None if they have none and are many."""
-    whole = np.rint(differences * _UNITS).astype(np.int64)
+    whole: IntArray = np.rint(differences * _UNITS).astype(np.int64)
     if np.abs(differences * _UNITS - whole).max() < 1e-9 * _UNITS:
         unit = int(np.gcd.reduce(np.abs(whole))) or 1
         if np.abs(whole).sum() // unit <= _GRID:
-            return whole // unit
+            return np.asarray(whole // unit)
     if len(differences) > _FEW:
         return None
-    return np.rint(differences / np.abs(differences).sum() * _GRID).astype(np.int64)
+    return np.asarray(np.rint(differences / np.abs(differences).sum() * _GRID), dtype=np.int64)
 
 
 def _tails(sizes: IntArray) -> FloatArray:
