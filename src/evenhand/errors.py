@@ -18,10 +18,10 @@ from importlib.util import find_spec
 from numbers import Real
 
 from evenhand.messages import Argument, Message, Setting, language
+from evenhand.messages.formats import showable
 from evenhand.messages.message import Written
 from evenhand.messages.settings import FILE, PYTHON, SettingStyle
 from evenhand.messages.shared import say
-from evenhand.messages.text import showable
 
 _LONGEST, _MOST_PROBLEMS = 900, 20  # most characters of a line, and most problems, in one message
 

@@ -2,9 +2,9 @@
 
 from evenhand.messages.catalogue import Catalogue, catalogue_of
 from evenhand.messages.disclosure import may_publish
+from evenhand.messages.formats import UNSHOWABLE, showable
 from evenhand.messages.language import LANGUAGES, Language, language
 from evenhand.messages.message import Argument, Message, Setting
-from evenhand.messages.text import UNSHOWABLE, showable
 
 __all__ = [
     "LANGUAGES",

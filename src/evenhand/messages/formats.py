@@ -1,16 +1,21 @@
-"""Format numbers for people and for JSON: the only module that turns a number into text."""
+"""Format numbers for people and for JSON, and escape text that is not our own.
+
+No other module turns a number into text.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Literal
-
-from evenhand.messages.text import UNSHOWABLE
 
 DASH = "–"
 MINUS = "−"
 _ROUNDING = 1e-12
+# Control characters, and what turns or breaks the text around it: overrides, embeddings and isolates of right-to-left
+# writing, line separators, lone surrogates. The plain marks U+200E and U+200F belong to Hebrew and Arabic, and stay.
+UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]")
 
 Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "tenths", "p"]
 """The format of a number: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, 1,234.5, <0.001."""
@@ -168,3 +173,17 @@ def show_confidence(confidence: float) -> str:
     """
     text = f"{100 * confidence:.2f}".rstrip("0").rstrip(".")
     return f"{100 * confidence:g}%" if text in ("100", "0") else f"{text}%"
+
+
+def showable(text: str) -> str:
+    r"""Return text with control characters escaped, so that it cannot steer a terminal or a page.
+
+    Every name and value from outside passes through here: labels as they are read, messages of errors, all that the
+    command line prints, all that a page shows.
+
+    Examples
+    --------
+    >>> showable("a\x1b[31mb"), showable("\u202eevil")
+    ('a\\x1b[31mb', '\\u202eevil')
+    """
+    return UNSHOWABLE.sub(lambda match: ascii(match[0])[1:-1], text)
