@@ -111,7 +111,7 @@ def _mark(lines: Iterable[Line]) -> str:
 
 def _then_and_now(lines: Sequence[Named]) -> str:
     """Return the table of `independent_check.csv`, what independent checks found, beside what these lines say now."""
-    heads = ("Point", "What", "Before (independent check)", "Now", "Samples", "A former or other rule, same samples")
+    heads = ("Point", "What", "Before (independent check)", "Now", "Samples", "Another rule, same samples", "Measured by")
     rows = []
     with (RESULTS / "independent_check.csv").open(encoding="utf-8") as file:
         checked = [tuple(row) for row in csv.reader(file)][1:]
@@ -119,7 +119,7 @@ def _then_and_now(lines: Sequence[Named]) -> str:
         for own, line in lines:
             if own == name and words in line.what and population in line.population:
                 beside = "" if line.beside is None else f"{line.oracle}: {line.beside:.3f}"
-                rows.append((point, what, before, _observed(line), f"{line.samples:,}", beside))
+                rows.append((point, what, before, _observed(line), f"{line.samples:,}", beside, f"`{name}`{_mark([line])}"))
     return (
         "## Then and now\n\nThe figures of the checks were found on populations of their own, through the public API; "
         "those of now are lines of these benchmarks, whose populations are the same or near them.\n\n"
