@@ -6,8 +6,6 @@ Half of the cases of every target are marked slow; `make fuzz` runs many more.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import typer
@@ -18,15 +16,14 @@ from evenhand.cli.main import app
 from .commands import COMMANDS, STUDY_WORDS
 from .runner import CASES, ROUND, TARGETS, run_block, target_of
 
+BLOCKS = [
+    pytest.param(block, marks=pytest.mark.slow if ROUND[:block].count(name) >= TARGETS[name].turns else ())
+    for block, name in enumerate(ROUND)
+]
+"""The blocks of a round; of each target the second half is slow."""
 
-def blocks() -> Iterator[Any]:
-    """Yield the blocks of a round; of each target the second half is slow."""
-    for block, name in enumerate(ROUND):
-        is_slow = ROUND[:block].count(name) >= TARGETS[name].turns
-        yield pytest.param(block, marks=pytest.mark.slow if is_slow else ())
 
-
-@pytest.mark.parametrize("block", blocks())
+@pytest.mark.parametrize("block", BLOCKS)
 def test_a_result_obeys_its_laws_or_the_input_is_refused_in_a_sentence(block: int) -> None:
     found = run_block(block)
     assert "failure" not in found, f"block {block}, {target_of(block)}: {found['failure']}"
