@@ -44,7 +44,7 @@ class ReportSettings(Settings):
     scope: str = Field("", description="What the audit covers, and what it does not.")
     thresholds_by: str = Field("", description="Who set the thresholds, and when: before the data were seen, or after.")
 
-    profile: tuple[str, ...] = Field(
+    profile: Names = Field(
         (),
         description=f"Legal profiles to add to the report: {', '.join(f'`{name!r}`' for name in PROFILES)}.",
     )
@@ -126,11 +126,6 @@ class ReportSettings(Settings):
     @field_serializer("population")
     def _described(self, value: object) -> object:
         return value if _is_shares(value) or isinstance(value, str) else "a table in memory"
-
-    @field_validator("profile", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
 
     @field_validator("names")
     @classmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.functional_validators import field_validator, model_validator
+from pydantic.functional_validators import model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from evenhand.errors import SettingError
@@ -126,6 +126,10 @@ def _is_list(value: object) -> object:
     return value
 
 
+Choices = Annotated[tuple[Text, ...], BeforeValidator(_is_list)]
+"""The choices of a question."""
+
+
 def _offered(choices: tuple[str | dict[str, str], ...], language: str) -> tuple[str, ...]:
     return tuple(choice if isinstance(choice, str) else choice[language] for choice in choices)
 
@@ -134,16 +138,11 @@ class AttentionCheck(Settings):
     """A question that shows whether people read: its words, the choices and the right one."""
 
     question: Text = Field(description="The question.")
-    choices: tuple[Text, ...] = Field(
+    choices: Choices = Field(
         min_length=2, description="The choices; one that is a single text is the same in every language."
     )
     right: str | int = Field(description="The right choice as in the first language, or its number from 1.")
     after: int = Field(1, ge=0, description="After which item it is asked; 0 is before the first.")
-
-    @field_validator("choices", mode="before")
-    @classmethod
-    def _list(cls, value: object) -> object:
-        return _is_list(value)
 
     def offered(self, language: str) -> tuple[str, ...]:
         """Return the choices in a language; what is stored is the choice in the study's first.
@@ -169,18 +168,11 @@ class AboutQuestion(Settings):
 
     name: ColumnName = Field(description="Name of the answer in the export.")
     question: Text = Field(description="The question.")
-    choices: tuple[Text, ...] = Field(
-        (), description="The choices; one that is a single text is the same in every language."
-    )
+    choices: Choices = Field((), description="The choices; one that is a single text is the same in every language.")
     range: tuple[int, int] | None = Field(
         None, description="Instead of choices: the smallest and the largest whole number, such as [18, 99]."
     )
     may_skip: bool = Field(True, description="Whether people may prefer not to say.")
-
-    @field_validator("choices", mode="before")
-    @classmethod
-    def _list(cls, value: object) -> object:
-        return _is_list(value)
 
     @model_validator(mode="after")
     def _one_way_to_answer(self) -> Self:
