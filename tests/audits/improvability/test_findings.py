@@ -279,3 +279,27 @@ def test_accuracy_has_a_panel_where_it_has_its_own_measure_and_all_panels_have_t
         assert panel.diagonal
         assert all(title.split(" (n = ")[0] in result.furthest_apart for title in (panel.x, panel.y))
         assert {row["series"] for row in panel.rows} == {"status quo", "new"}
+
+
+@pytest.mark.parametrize(
+    ("favourable", "sentence"),
+    [
+        (None, "served_false_negative_rate"),
+        ("selected", "served_false_negative_rate_selected"),
+        ("not_selected", "served_false_negative_rate_not_selected"),
+    ],
+)
+@pytest.mark.parametrize("of_table", [True, False])
+def test_whom_the_status_quo_serves_worse_follows_from_the_good_decision(
+    favourable: str | None, sentence: str, of_table: bool
+) -> None:
+    """It is said of the table's model of the same name, or of the status quo itself."""
+    predictions: Any = {"old": {"column": "old", "favourable": favourable}} if of_table else None
+    quo = {"column": "old"} if of_table or favourable is None else {"column": "old", "favourable": favourable}
+    settings: Any = {"status_quo": quo, "outcome": "y", "utility": "false_negative_rate", "resamples": 100}
+    table = eh.Table(right_or_wrong(), groups="g", predictions=predictions)
+    result = eh.improvability(table, candidates="new", **settings)
+    (served,) = (finding.arguments["served"] for finding in result.findings if "served" in finding.arguments)
+    assert isinstance(served, Message)
+    assert served.id == f"improvability.{sentence}"
+    assert dict(served.args) == {"higher": "a", "lower": "b"}

@@ -209,8 +209,9 @@ def _sides(inputs: Inputs, trials: Sequence[Trial], *, shown: bool) -> dict[str,
         return {}
     utility, old = inputs.spec.fairness[0], np.mean(tested, axis=0)[:-1, inputs.spec.criteria.fairness_index[0], 0]
     higher, lower = (inputs.sample.groups[int(place)] for place in (np.argmax(old), np.argmin(old)))
-    key, pair = f"served_{utility.name}", {"higher": higher, "lower": lower}
-    served = say(key, **pair) if shown and key in say else None
+    pair = {"higher": higher, "lower": lower}
+    keys = (f"served_{utility.name}_{inputs.sample.favourable}", f"served_{utility.name}")
+    served = next((say(key, **pair) for key in keys if shown and key in say), None)
     about = {"compared": utility.name, "baseline": STATUS_QUO, "outcome": inputs.spec.outcome}
     return {**about, **pair, "served": served}
 

@@ -67,6 +67,7 @@ class AuditRows:
     columns : further columns that a utility depends on.
     left_out : the rows left out, and why.
     unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
+    favourable : the decision that is good for the person, where it is known.
     """
 
     grouping: str
@@ -82,6 +83,7 @@ class AuditRows:
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     unlabelled: int = 0
+    favourable: str | None = None
 
     def __len__(self) -> int:
         return self.group.size
@@ -167,6 +169,7 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> AuditRows:
         weight=rows.weight,
         predictions={name: _predictions(rows.columns[name], source) for name, source in sources.items()},
         ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
+        favourable=_favourable(table, spec),
         columns={name: _utility_column(rows.columns[f"utility[{name}]"], name) for name in more},
     )
     complete = _complete_rows(sample.rows(_canonical_order(rows)), table, spec)
@@ -259,6 +262,14 @@ def _decision_sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[s
                 _require_column(table, name, member.column)
                 source = _Source(f"candidate {name!r}", member.column, member.kind, member.threshold, None)
                 yield _column_name(name, member.column), source
+
+
+def _favourable(table: Table, spec: ImprovabilitySpec) -> str | None:
+    """Return the decision that is good for the person: that of the status quo, or of the table's model it names."""
+    quo = spec.status_quo
+    if quo.favourable is None and quo.column is not None and quo.column in table.models:
+        return table.prediction(quo.column).favourable
+    return quo.favourable
 
 
 def _column_name(candidate: str, column: str) -> str:

@@ -57,6 +57,11 @@ class StatusQuo(Settings):
     )
     threshold: float | None = Field(None, description="Selected above it, where there is no capacity.")
     selected: Scalar | None = Field(None, description="The value of a decision column that means selected.")
+    favourable: Literal["selected", "not_selected"] | None = Field(
+        None,
+        description="The decision that is good for the person, `selected` or `not_selected`; it names who is "
+        "underserved. By default that of the table's model of the same name.",
+    )
 
     @model_validator(mode="after")
     def _one_source(self, info: ValidationInfo) -> Self:
