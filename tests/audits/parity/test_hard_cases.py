@@ -220,6 +220,26 @@ def test_groups_beside_the_worst_pair_are_named_with_their_values() -> None:
     assert told == {"ratio": "Other groups: c 40.0%.", "difference": "Other groups: c 40.0%."}
 
 
+def test_the_largest_group_and_the_reference_are_never_among_the_groups_that_are_only_counted() -> None:
+    rates = {
+        "a": (100, 80),
+        "b": (100, 20),
+        "c": (100, 70),
+        "d": (100, 65),
+        "e": (100, 60),
+        "f": (900, 360),
+        "g": (100, 30),
+    }
+    data = {
+        "group": [name for name, (n, _) in rates.items() for _ in range(n)],
+        "hired": [int(place < hired) for n, hired in rates.values() for place in range(n)],
+    }
+    table = eh.Table(data, groups="group", predictions="hired")
+    result = eh.parity(table, metrics="selection_rate", reference={"group": "g"})
+    (told,) = (note for note in (f.detail for f in result.findings) if note is not None)
+    assert str(told).endswith("Other groups: c 70.0%, f 40.0%, g 30.0% and 2 more groups.")
+
+
 def test_a_limit_that_is_broken_only_by_itself_says_how_many_people_would_decide() -> None:
     """The interval at 95 % clears the limit; the one at 1 - 0.05 / 12 does not, and shrinks with the square root.
 

@@ -40,6 +40,8 @@ def make_claims(
         by_place.setdefault(_value_key(record), {})[record.group] = record
     compared = {key: sum(map(_is_compared, groups.values())) for key, groups in by_place.items()}
     metrics = spec.known_metrics()
+    against_reference = _against_reference(gaps)
+    references = {place: gap.reference for (place, _), gap in against_reference.items()}
     for estimate in gaps:
         gap = estimate.record
         groups, number = by_place.get(_value_key(gap), {}), compared.get(_value_key(gap), 0)
@@ -48,7 +50,9 @@ def make_claims(
             sentence_id=_sentence_id(gap),
             arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
             headline=metrics[gap.metric].headline and gap.rests_on != "one person" and _is_headline(gap, spec, roles),
-            aside=_groups_between(gap, groups, metrics[gap.metric]) if gap.against == "worst_pair" else None,
+            aside=_groups_between(gap, groups, metrics[gap.metric], references.get(_value_key(gap)))
+            if gap.against == "worst_pair"
+            else None,
             condition=_condition(gap),
             test_key=_test_key(gap, number),
             one_sided=gap.rests_on in _ONE_SIDED,
@@ -58,7 +62,7 @@ def make_claims(
         )
         is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
         yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
-    for place, against in _against_reference(gaps).items():
+    for place, against in against_reference.items():
         yield from _too_small(against, by_place.get(place[0], {}), spec, roles)
 
 
@@ -223,19 +227,23 @@ def _condition(gap: ParityGap) -> Message | None:
     return say(f"rests_on_{str(gap.rests_on).replace(' ', '_')}") if few else None
 
 
-def _groups_between(gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric) -> Message | None:
+def _groups_between(
+    gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric, reference_group: str | None
+) -> Message | None:
     """Return the values of the groups between the two of the worst pair, ordered from the worse-off side.
 
-    Without a worse-off side, the order is from the highest value.
+    Without a worse-off side, the order is from the highest value. Of many groups, the largest and the reference group
+    are named in any case.
     """
-    values = {
-        name: record.value for name, record in groups.items() if record.value is not None and _is_compared(record)
-    }
+    compared = {name: r for name, r in groups.items() if r.value is not None and _is_compared(r)}
+    values = {name: record.value or 0.0 for name, record in compared.items()}
     pair = {name: values.pop(name) for name in (gap.group, gap.reference) if name in values}
     if len(pair) < 2 or not values:
         return None
     upwards = gap.worse_off in pair and pair[gap.worse_off] == min(pair.values())
     names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
-    named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in names[:_NAMED]]
+    always = {max(compared, key=lambda name: (compared[name].n, name)), reference_group}
+    first = sorted(names, key=lambda name: name not in always)[:_NAMED]
+    named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in names if name in first]
     more = shared("more_groups", n=len(names) - _NAMED) if len(names) > _NAMED else None
     return say("other_groups", groups=tuple(named), more=more)
