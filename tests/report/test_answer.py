@@ -56,9 +56,10 @@ def test_a_limit_that_is_not_met_is_a_problem_in_natural_frequencies() -> None:
     given = told(two_groups(60, 30), {"metric": "selection_rate", "max": 0.1})
     assert (given.certainty, given.word) == ("yes", "Yes")
     assert given.sentences[0] == (
-        "By group, of 100 in each group, screen selects: A 60, B 30. The limit is at most 10 points. (F1)"
+        "By group, of 100 in each group, screen selects: A 60, B 30. The measured gap is 30.0 points; the limit is "
+        "at most 10 points. (F1)"
     )
-    assert lines(given, "How big?") == "A and B are 30.0 points apart. The limit is at most 10 points."
+    assert lines(given, "How big?") == "A and B are 30.0 points apart."
     assert "whole interval is beyond the limit" in lines(given, "How sure?")
     assert lines(given, "What next?").startswith("Find out why the limit is not met, and decide")
     assert "improvability" in lines(given, "What next?")
@@ -205,7 +206,7 @@ def test_a_reversal_comes_first_and_is_told_once() -> None:
     assert given.sentences == (
         "By sex, of 100 in each group, admitted selects: M 45, F 30; with the same mix of department: F 43, M 39. The "
         "difference points the other way once groups are compared within department. Most of the difference within "
-        "department comes from one value of it, A: without A, 0.1 points are left.",
+        "department comes from A alone: without A, 0.1 points are left.",
     )
     assert "within department" in lines(given, "What next?")
     assert lines(given, "How big?").endswith("Within department: 4.3 points the other way.")
@@ -336,7 +337,8 @@ def test_a_saved_answer_is_the_same_and_a_german_one_is_german(tmp_path: Path) -
     ]
     german = answer(audit, page_wording("de"))
     assert german.text.startswith(
-        "Ja. Nach group, wie viele von je 100 screen auswählt: A 60, B 30. Die Grenze ist höchstens 10 Prozentpunkte."
+        "Ja. Nach group, wie viele von je 100 screen auswählt: A 60, B 30. Der gemessene Abstand ist 30,0 "
+        "Prozentpunkte; die Grenze ist höchstens 10 Prozentpunkte."
     )
     english = {line for row in saved.rows for line in row.lines}
     assert not english & {line for row in german.rows for line in row.lines}
@@ -369,7 +371,7 @@ def test_an_alternative_that_is_shown_says_how_sure_for_whom_and_what_to_ask() -
         r"Under the status quo b and a are [\d.]+ points apart, with new [\d.]+\.", lines(given, "How big?")
     )
     assert "Improvement shown: at least " in lines(given, "How big?")
-    assert "With 90% confidence: at least " in lines(given, "How sure?")
+    assert re.search(r"The improvement is at least [\d.]+%, with 90% confidence\.", lines(given, "How sure?"))
     assert lines(given, "For whom?") == "Decided rightly less often: a."
     drawn = next(row.groups for row in given.rows if row.groups is not None)
     assert drawn.series == ("status quo", "new")
@@ -417,7 +419,13 @@ def test_a_change_is_not_mixed_with_the_numbers_of_all_periods() -> None:
     gap, higher, lower = map(float, re.findall(r"(\d+\.\d)(?: points|%)", size)[:3])
     assert gap == pytest.approx(higher - lower, abs=0.11)
     assert rows["How sure?"].finding is None
-    assert rows["For whom?"].lines[0] == "Values of all periods together."
+    drawn = rows["For whom?"].groups
+    assert rows["For whom?"].lines == ()
+    assert drawn is not None
+    assert drawn.series == ("before", "since month = 9")
+    shown = {(row["label"], row["series"]): 100 * row["value"] for row in drawn.rows}
+    assert shown["M", "since month = 9"] == pytest.approx(higher, abs=0.05)
+    assert shown["F", "since month = 9"] == pytest.approx(lower, abs=0.05)
 
 
 def test_a_change_that_is_over_is_not_said_to_last() -> None:

@@ -5,14 +5,14 @@ Is there a problem, how big, how sure, for whom, since when, and what next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenhand.after.drift_section import drift_panel
 from evenhand.after.records import Drift, Extra
 from evenhand.audits import REGISTRY
-from evenhand.charts import Forest, Panel, forest, forest_row
+from evenhand.charts import Forest, Panel
 from evenhand.core.findings import Finding, sentences_of
 from evenhand.core.records import STANDARDISED
 from evenhand.messages import Message
@@ -24,8 +24,16 @@ from evenhand.report.concerns import (
     concerns,
     profile_line,
 )
-from evenhand.report.frequencies import GroupValues, group_values, speaker_of, status_quo_values, values_compared
-from evenhand.report.front import comparison_key, groups_compared, is_established, leaves_pair_open, rank
+from evenhand.report.drawn_groups import drawn_change, drawn_groups
+from evenhand.report.frequencies import speaker_of, status_quo_values, values_compared
+from evenhand.report.front import (
+    comparison_key,
+    groups_compared,
+    is_established,
+    leaves_pair_open,
+    numbers_of,
+    rank,
+)
 from evenhand.report.next_steps import much_missing, next_steps
 from evenhand.report.reversals import Reversal, pair_difference, reversal_of
 from evenhand.report.spans import span_of
@@ -39,8 +47,6 @@ MOST_SENTENCES = 3
 """The most sentences that say whether there is a problem."""
 _MOST_NAMED = 5
 """The most other findings that are named beside one."""
-MOST_DRAWN = 12
-"""The most groups in the picture of whom it concerns."""
 _RATES_OF_CHANGE = ("group_before", "group_since", "reference_before", "reference_since")
 
 
@@ -173,19 +179,19 @@ def _cautions(concern: Concern, told: set[object], audit: Audit, wording: PageWo
 def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
     """Yield beside a limit that is not met which others are not met either."""
     broken = [other.finding for other in found if other.finding and other.finding.verdict == "does_not_meet"]
-    others = [finding.number for finding in broken if finding is not concern.finding]
+    others = [finding for finding in broken if finding is not concern.finding]
     if concern.finding in broken and others:
-        yield wording.say("more_broken", "answer", n=len(others), findings=tuple(others))
+        yield wording.say("more_broken", "answer", n=len(others), findings=numbers_of(others))
 
 
 def _more_different(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
     """Yield beside an established difference which others are as well."""
     if concern.certainty != "differs" or concern.finding is None:
         return
-    different = [other.finding.number for other in found if other.finding and other.certainty == "differs"]
-    if others := [number for number in different if number != concern.finding.number]:
+    different = [other.finding for other in found if other.finding and other.certainty == "differs"]
+    if others := [finding for finding in different if finding.number != concern.finding.number]:
         key = "more_different" if len(others) <= _MOST_NAMED else "many_more_different"
-        yield wording.say(key, "answer", n=len(others), findings=tuple(others))
+        yield wording.say(key, "answer", n=len(others), findings=numbers_of(others))
 
 
 def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
@@ -281,6 +287,7 @@ def _rows_on(
     """Yield how big and how sure a finding is, and whom it concerns; of a change first how big it is."""
     sizes, doubts = tuple(_how_big(audit, lead, wording)), tuple(_how_sure(audit, lead, wording))
     shown: Finding | None = lead
+    drawn = drawn_groups(audit, lead, reversal, wording)
     whom: tuple[str, ...] = ()
     if found and (drift := found[0].drift) is not None:
         span, numbers = span_of(audit, drift, wording), _change_numbers(drift)
@@ -289,13 +296,15 @@ def _rows_on(
         sizes += (_rates_of_change(drift, wording),) if drift.group_since is not None else ()
         confidence = _extra_of(audit, drift).settings["confidence"]
         doubts = (wording.say("change_sure", "answer", **numbers, confidence=confidence),)
-        shown, whom = None, (wording.say("all_periods", "answer"),)
+        change = drawn_change(drift, wording.say(f"series_{key}", "answer", period=period), wording)
+        shown, drawn = None, change or drawn
+        whom = () if change is not None or drawn is None else (wording.say("all_periods", "answer"),)
     if reversal is not None and reversal.adjusted is not None:
         sizes = (*sizes, wording.say("size_within", "answer", gap=abs(reversal.adjusted), factor=reversal.factor))
         doubts = (*doubts, *_sure_within(audit, reversal, wording))
     yield _row("how_big", sizes, wording, of_finding=True)
     yield _row("how_sure", doubts, wording, finding=shown, of_finding=True)
-    yield from _whom(audit, lead, (*_worst_off(audit, lead, reversal, wording), *whom), reversal, wording)
+    yield from _whom(audit, lead, (*_worst_off(audit, lead, reversal, wording), *whom), drawn, wording)
 
 
 def _rates_of_change(drift: Drift, wording: PageWording) -> str:
@@ -317,26 +326,10 @@ def _finding_within(audit: Audit, reversal: Reversal) -> Finding | None:
     return next((f for f in audit.findings if f.stratum == STANDARDISED and reversal.tells(f)), None)
 
 
-def _series(audit: Audit, lead: Finding, reversal: Reversal | None, wording: PageWording) -> dict[str, GroupValues]:
-    """Return the values of groups to draw, by the name of their series: of two, both sides of what is compared."""
-    if (quo := status_quo_values(audit, lead)) is not None:
-        new = values_compared(audit, lead, lead.model or "")
-        return {wording.say("status_quo", "answer"): quo} | ({} if new is None else {lead.model or "": new})
-    groups = group_values(audit, lead)
-    within = None if reversal is None else group_values(audit, lead, STANDARDISED)
-    if groups is None or reversal is None or within is None:
-        return {} if groups is None else {"": groups}
-    return {
-        wording.say("overall", "answer"): groups,
-        wording.say("within_strata", "answer", factor=reversal.factor): within,
-    }
-
-
 def _whom(
-    audit: Audit, lead: Finding, first: tuple[str, ...], reversed_gap: Reversal | None, wording: PageWording
+    audit: Audit, lead: Finding, first: tuple[str, ...], drawn: Forest | None, wording: PageWording
 ) -> Iterator[Row]:
     """Yield whom a finding concerns: the values of the groups, or where there are none, who was compared."""
-    drawn = _drawn_groups(_series(audit, lead, reversed_gap, wording), lead)
     lines = (*first, *_not_compared(audit, wording))
     if drawn is None:
         lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
@@ -372,13 +365,11 @@ def _named_worse_off(finding: Finding | None) -> str | None:
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
-    """Yield the size of the gap, its limit, and the same of other models."""
+    """Yield the size of the gap, and the same of other models."""
     yield from _gaps_of_both(audit, finding, wording)
     if finding.value is None:
         return
     yield _size(finding, wording)
-    if finding.threshold is not None:
-        yield wording.say("limit", "answer", limit=wording.limit(finding))
     others = [
         _other_model(other, wording)
         for other in audit.findings
@@ -457,37 +448,6 @@ def _considering(key: str, family: Any, wording: PageWording) -> str:
     number = None if family is None else family.args["number"].args["n"]
     alone = "_alone" if key != "sure_beyond" and (number or 1) == 1 else ""
     return wording.say(f"{key}{alone}", "answer", number=number)
-
-
-def _drawn_groups(series: Mapping[str, GroupValues], finding: Finding) -> Forest | None:
-    """Return the values of all groups, highest first; of many, the highest, the lowest, and those that are named."""
-    if not series:
-        return None
-    groups = next(iter(series.values()))
-    shown = _shown_groups(groups)
-    rows = [
-        {**forest_row(value, value.group, name), "small": value.group not in groups.compared}
-        for name, of_series in series.items()
-        for value in of_series.values
-        if value.group in shown
-    ]
-    ends = [end for row in rows for end in (row["value"], row["high"]) if end is not None]
-    return forest(
-        rows,
-        title=finding.grouping or "",
-        style=groups.style(),
-        domain=(0.0, max(ends)) if min(ends) >= 0 else None,
-        zero=groups.overall if len(series) == 1 else None,
-        dashed="everybody",
-    )
-
-
-def _shown_groups(groups: GroupValues) -> set[str]:
-    """Return the groups that are drawn: of many, the highest, the lowest, and those that are named."""
-    values = groups.values
-    if len(values) > MOST_DRAWN:
-        values = (*values[: MOST_DRAWN // 2], *values[-MOST_DRAWN // 2 :], *groups.named)
-    return {value.group for value in values}
 
 
 def _change(audit: Audit, drift: Drift, wording: PageWording) -> str:

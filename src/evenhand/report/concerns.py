@@ -18,7 +18,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding
 from evenhand.core.thresholds import UNDECIDED, is_least, size_of_gap
 from evenhand.messages import Argument
-from evenhand.report.frequencies import group_values, lead_of, speaker_of, status_quo_values, told_values
+from evenhand.report.frequencies import GroupValues, group_values, lead_of, speaker_of, status_quo_values, told_values
 from evenhand.report.front import distance, is_established, leaves_pair_open, place_of
 from evenhand.report.spans import span_of
 from evenhand.report.wording import PageWording
@@ -32,6 +32,8 @@ Certainty = Literal["yes", "differs", "possibly", "cannot_tell", "not_shown"]
 
 _SERIOUS: dict[Certainty, int] = {"yes": 0, "possibly": 1, "differs": 1, "cannot_tell": 2, "not_shown": 3}
 """The order of concerns: of those that are equally serious, limits come first, and legal profiles last."""
+
+_KINDS = {"difference": "gap", "ratio": "ratio"}
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,23 @@ def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
     """Return the values of a finding's groups as a clause, or its headline where it has none."""
     groups = group_values(audit, finding)
     if (quo := status_quo_values(audit, finding)) is not None:
-        title, grouping = quo.metric.title_in_sentence, finding.grouping
-        told = told_values(quo, wording, counted=False)
-        words: dict[str, Argument] = {"title": title, "grouping": grouping, "groups": told}
-        outcome = finding.arguments.get("outcome")
-        key = "status_quo_values" if outcome is None else "status_quo_values_of"
-        return wording.say(key, "answer", **words, outcome=outcome)
+        return _under_the_status_quo(finding, quo, wording)
     if groups is None:
         return wording.headline(finding).rstrip(".")
     return wording.say(
         "values", "answer", lead=lead_of(audit, finding, groups, wording), groups=told_values(groups, wording)
     )
+
+
+def _under_the_status_quo(finding: Finding, quo: GroupValues, wording: PageWording) -> str:
+    """Return the values of groups under the status quo as a clause, in the audit's own words if it has some."""
+    outcome, groups = finding.arguments.get("outcome"), told_values(quo, wording, counted=False)
+    words: dict[str, Argument] = {"grouping": finding.grouping, "groups": groups, "outcome": outcome}
+    catalogue, own = REGISTRY[finding.audit].messages, f"quo_{quo.metric.name}"
+    if outcome is not None and catalogue is not None and own in catalogue:
+        return wording.message(catalogue(own, **words))
+    key = "status_quo_values" if outcome is None else "status_quo_values_of"
+    return wording.say(key, "answer", **words, title=quo.metric.title_in_sentence)
 
 
 def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
@@ -99,8 +107,7 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
         elif finding.verdict == "not_confirmed":
             yield Concern("possibly", _limit_sentence("not_confirmed", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence" and _is_value_beyond(finding):
-            key = "beyond_ratio" if finding.kind == "ratio" else "beyond"
-            yield Concern("possibly", _limit_sentence(key, audit, finding, wording), finding)
+            yield Concern("possibly", _limit_sentence("beyond", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence":
             yield Concern("cannot_tell", _limit_sentence("open", audit, finding, wording), finding)
 
@@ -123,7 +130,10 @@ def _is_value_beyond(finding: Finding) -> bool:
 
 def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWording) -> str:
     values, limit = values_line(audit, finding, wording), wording.limit(finding)
-    sentence = wording.say(key, "answer", values=values, limit=limit, amount=wording.amount(finding))
+    kind = "improvement" if finding.is_limit else _KINDS.get(finding.kind or "", "value")
+    words: dict[str, Argument] = {"what": wording.say(f"the_{kind}", "answer"), "amount": wording.amount(finding)}
+    own = f"{key}_{kind}" if key == "broken" and kind in ("value", "improvement") else key
+    sentence = wording.say(own, "answer", values=values, limit=limit, model=finding.model, **words)
     if finding.verdict in UNDECIDED and is_established(finding):
         return f"{sentence} {wording.say('yet_different', 'answer')}"
     if finding.verdict == "does_not_meet" and finding.reason is not None:  # what its limits hold on
@@ -190,18 +200,27 @@ def _difference(audit: Audit, finding: Finding, limited: Finding | None, wording
     values = values_line(audit, finding, wording)
     limit = None if limited is None else wording.limit(limited)
     free = "_free" if limit is None and any(f.threshold is not None for f in audit.findings) else ""
-    sentence = wording.say(
-        f"established{free}" if limit is None else "established_met", "answer", values=values, limit=limit
-    )
+    met = "_met_over_time" if _has_changed(audit, finding) else "_met"
+    sentence = wording.say(f"established{free if limit is None else met}", "answer", values=values, limit=limit)
     return f"{sentence} {wording.say('pair_open', 'answer')}" if leaves_pair_open(finding) else sentence
+
+
+def _has_changed(audit: Audit, finding: Finding) -> bool:
+    """Tell whether a gap at the place of a finding has grown over time."""
+    place = finding.audit, finding.model, finding.grouping, finding.metric
+    return any((d.audit, d.model, d.grouping, d.metric) == place for d in _grown(audit))
+
+
+def _grown(audit: Audit) -> list[Drift]:
+    """Return the gaps that have grown beyond chance."""
+    drifts = (drift for extra in audit.extras for drift in extra.tables.get("drifts", ()) if drift.drifted)
+    return [drift for drift in drifts if abs(drift.since or 0.0) > abs(drift.before or 0.0)]
 
 
 def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield gaps that have grown beyond chance, the clearest first; intersections of groupings last."""
-    drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ()) if drift.drifted]
-    for drift in sorted(drifts, key=lambda drift: (TIMES in drift.grouping, -_distance_from_no_change(drift))):
-        if abs(drift.since or 0.0) > abs(drift.before or 0.0):
-            yield Concern("yes", _drift_sentence(audit, drift, wording), drift=drift)
+    for drift in sorted(_grown(audit), key=lambda drift: (TIMES in drift.grouping, -_distance_from_no_change(drift))):
+        yield Concern("yes", _drift_sentence(audit, drift, wording), drift=drift)
 
 
 def _distance_from_no_change(drift: Drift) -> float:

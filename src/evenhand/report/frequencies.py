@@ -205,13 +205,25 @@ def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWo
     said = clause.args if isinstance(clause, Message) else finding.headline.args
     title = groups.metric.title_in_sentence
     model = speaker_of(audit, finding.model or "")
-    arguments = {"people": None, **said, "title": title, "model": model, "per": f"{per or 0:,}"}
+    outcomes = {name: _outcome(audit, name, wording) for name in ("positive", "negative")}
+    arguments = {"people": None, **said, **outcomes, "title": title, "model": model, "per": f"{per or 0:,}"}
     own = _share_sentence(finding, arguments)
     if per is not None and own is not None:
         return wording.message(own)
     key = ("values_of" if per is None else "shares_of") + ("_model" if finding.model else "")
     place = arguments.get("place") or say("by", grouping=finding.grouping)
     return wording.say(key, "answer", title=title, place=place, model=model, per=per)
+
+
+def _outcome(audit: Audit, which: str, wording: PageWording) -> str:
+    """Return what an outcome is in the data, in brackets: " (repaid: yes)", or " (status: not default)"."""
+    data = audit.config.data
+    column, positive = data.get("outcome"), data.get("positive")
+    if column is None or data.get("outcome_kind") == "number":
+        return ""
+    names = audit.config.report.names
+    key = f"outcome_{which}" if positive is None else f"outcome_{which}_value"
+    return wording.say(key, "answer", outcome=names.get(column, column), value=str(positive))
 
 
 def speaker_of(audit: Audit, model: str) -> Argument:

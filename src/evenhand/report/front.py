@@ -87,6 +87,11 @@ def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
     return [tuple(findings) for findings in same.values()]
 
 
+def numbers_of(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return the numbers of findings in their order: F2, F10."""
+    return tuple(sorted((finding.number for finding in findings), key=lambda number: (len(number), number)))
+
+
 def _order(finding: Finding) -> tuple[float, ...]:
     rank_of_verdict = float(VERDICTS.index(finding.verdict))
     if finding.verdict == "no_threshold":

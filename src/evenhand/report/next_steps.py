@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evenhand.audits import REGISTRY
-from evenhand.core.findings import advice_of
+from evenhand.core.findings import Finding, advice_of
+from evenhand.messages import Message
 from evenhand.report.concerns import Concern, shown_alternatives
-from evenhand.report.front import Compared, groups_compared
+from evenhand.report.front import Compared, groups_compared, numbers_of
 from evenhand.report.reversals import Reversal
 from evenhand.report.wording import PageWording
 
@@ -39,8 +40,8 @@ def next_steps(
 def _broken(found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
     """Yield that someone must decide on a system that does not meet its limits."""
     findings = [concern.finding for concern in found if concern.finding is not None]
-    if broken := [f.number for f in findings if f.verdict == "does_not_meet" and not f.is_limit]:
-        yield wording.say("next_broken", "answer", n=len(broken), findings=tuple(broken))
+    if broken := [f for f in findings if f.verdict == "does_not_meet" and not f.is_limit]:
+        yield wording.say("next_broken", "answer", n=len(broken), findings=numbers_of(broken))
 
 
 def _remedies(audit: Audit, wording: PageWording) -> Iterator[str]:
@@ -69,9 +70,16 @@ def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> 
     open_limits = [concern.finding for concern in found if concern.certainty in ("possibly", "cannot_tell")]
     advice = ((advice_of(finding.reason), finding) for finding in open_limits if finding is not None)
     if first := next(((sentence, finding) for sentence, finding in advice if sentence is not None), None):
-        yield f"{wording.message(first[0])} ({first[1].number})"
+        yield _people_needed(*first, wording)
     if missing := much_missing(audit):
         yield wording.say("next_missing", "answer", groupings=tuple(item.grouping for item, _ in missing))
+
+
+def _people_needed(advice: Message, finding: Finding, wording: PageWording) -> str:
+    """Return how many people would settle a finding, which it names."""
+    if advice.id == "core.more_needed":
+        return wording.say("next_more", "answer", **advice.args, number=finding.number)
+    return f"{wording.message(advice)} ({finding.number})"
 
 
 def much_missing(audit: Audit) -> list[tuple[Compared, float]]:

@@ -266,7 +266,8 @@ def _rows_word(audit: Audit) -> str:
     if "people" in audit.data:
         return "Answers"
     data = audit.config.data
-    return "People" if data.get("predictions") and not data.get("cluster") else "Rows"
+    is_of_people = data.get("predictions") or data.get("people") or data.get("id")
+    return "People" if is_of_people and not data.get("cluster") else "Rows"
 
 
 def _selected(prediction: dict[str, Any], wording: PageWording) -> str:
