@@ -443,10 +443,15 @@ class Person:
 
 def test_a_dialogue_settles_every_role(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_csv(place / "d.csv", BARE | {"risk": pick(1, 5, 10), "event": pick(0, 1)})
-    person = Person(monkeypatch, "", "rsk", "risk", "event", "1, 10", "4", "bad", "flags", "applicants")
+    names = "female = 1: women; female = 0: men"
+    person = Person(
+        monkeypatch, "", "rsk", "risk", "event", "1, 10", "4", "bad", "flags", "applicants", "female", names
+    )
     raw, said = init(cli, "d.csv")
     assert person.answers == []
     assert "'rsk' is not in the data; did you mean 'risk'?" in said
+    assert "write a name of the data, a colon and the name for readers" in said
+    assert raw["report"] == {"names": {"female = 1": "women", "female = 0": "men"}}
     assert raw["data"] == {
         "source": "d.csv",
         "outcome": "event",
@@ -479,7 +484,7 @@ def test_leaving_the_dialogue_leaves_nothing(
 
 def test_what_a_flag_gave_is_not_asked(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_csv(place / "d.csv", BARE)
-    person = Person(monkeypatch, "-", "good", "", "")
+    person = Person(monkeypatch, "-", "good", "", "", "")
     flags = ("--groups", "female", "--decisions", "north")
     raw, _ = init(cli, "d.csv", *flags)
     assert person.answers == []

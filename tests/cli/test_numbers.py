@@ -69,7 +69,7 @@ def test_init_recognises_a_number_and_leaves_the_choice_open(cli: Cli, place: Pa
 
 
 def test_init_asks_whether_a_number_is_compared(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["sex", "salary", "y", "-", "good", "employees"])
+    answers = iter(["sex", "salary", "y", "-", "good", "employees", ""])
     monkeypatch.setattr("evenhand.cli.init._is_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: next(answers))
     asked = " ".join(cli("init", "staff.csv").stdout.split())

@@ -25,6 +25,9 @@ _FURTHER_SETTINGS = """\
 # [[thresholds]]
 # metric = "selection_rate"
 # min = 0.8    # smallest ratio between two groups; or max = 0.1 for the largest difference
+"""
+
+_REPORT = """\
 
 # [report]
 # title = "Fairness audit"
@@ -69,12 +72,22 @@ class _Writer:
         proposing = [audit.propose for audit in REGISTRY.values() if audit.propose is not None]
         yield from chain.from_iterable(audit.section(file) for audit in proposing)
         yield from _FURTHER_SETTINGS.splitlines()
+        yield from self._report()
         yield from chain.from_iterable(audit.offer(file) for audit in proposing)
         unused = [name for name in self.seen.columns if name not in self.roles.used]
         if unused:
             yield ""
             yield "# Columns without a role:"
             yield from _wrapped(unused)
+
+    def _report(self) -> Iterator[str]:
+        """Yield the section of the report, with the names for readers, or as an example."""
+        if not self.roles.names:
+            yield from _REPORT.splitlines()
+            return
+        named = ", ".join(f"{quoted(name)} = {quoted(shown)}" for name, shown in self.roles.names.items())
+        yield from ("", "[report]", f"names = {{ {named} }}    # names for readers; data keep their own")
+        yield from ('# title = "Fairness audit"', '# system = "..."', '# auditor = "..."')
 
     def _file(self) -> Iterator[str]:
         if self.roles.long:

@@ -466,12 +466,20 @@ class _Dialogue:
         self.roles.favourable = _ask(f"Is {what} good or bad for a person? Enter leaves it unsaid", "", read)
 
     def _words(self) -> None:
-        """Ask for the verb and the noun of the report's sentences."""
+        """Ask for the verb and the noun of the report's sentences, and for names."""
         if self.roles.scores or self.roles.decisions:
             verb = "What does the system do to a person it selects, as in hires or flags? Enter: selects"
             self.roles.verb = _ask(verb, "", lambda answer: answer or None)
         noun = "What are the people called, as in applicants or households? Enter leaves it out"
         self.roles.people = _ask(noun, "", lambda answer: answer or None)
+        names = f"Names for readers, as in {self._example_of_a_name()}; with semicolons between. Enter keeps the data's"
+        self.roles.names = _ask(names, "", _pairs_of_names)
+
+    def _example_of_a_name(self) -> str:
+        """Return an example of a name for readers: of a group whose own name is a number, if there is one."""
+        groups = [self.seen.columns[name] for name in self.roles.groups if name in self.seen.columns]
+        coded = next((column.name for column in groups if column.is_number and column.two_valued), None)
+        return "age_group: age" if coded is None else f"{coded} = 1: women"
 
     def _yes(self, question: str, default: bool = True) -> bool:
         def read(answer: str) -> bool:
@@ -492,6 +500,14 @@ def _ask(question: str, offered: str, read: Callable[[str], T]) -> T:
             raise typer.Abort from None
         except ConfigError as error:
             print_line(f"  {error}")
+
+
+def _pairs_of_names(answer: str) -> dict[str, str]:
+    """Return the names of the data with those for readers, as in "age_group: age; M: men"."""
+    pairs = [part.rpartition(":") for part in answer.split(";") if part.strip()]
+    if not all(name.strip() and shown.strip() for name, _, shown in pairs):
+        raise ConfigError("write a name of the data, a colon and the name for readers, as age_group: age.")
+    return {name.strip(): shown.strip() for name, _, shown in pairs}
 
 
 def _two_numbers(answer: str) -> tuple[float, float] | None:

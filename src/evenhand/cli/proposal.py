@@ -81,7 +81,8 @@ class Proposal:
     long : the columns of the person and of the time, where a person has several rows.
     repeated : a column that is named like an id but repeats.
     favourable, positive, selected, threshold, range : the user's settings of outcome and predictions.
-    verb, people : what the system does to a person it selects, and what the people are called, for its sentences.
+    verb, people, names : what the system does to a person it selects, what the people are called, and the names that
+        readers see instead of those of the data.
     drop_missing : whether the user wants rows without outcome or prediction dropped.
     """
 
@@ -106,6 +107,7 @@ class Proposal:
     range: tuple[float, float] | None = None
     verb: str | None = None
     people: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
     drop_missing: bool = False
 
     @property
