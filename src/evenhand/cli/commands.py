@@ -57,7 +57,7 @@ def demo(
 ) -> int:
     """Audit three synthetic credit models on synthetic households: a report in less than a minute, no network."""
     import evenhand as eh
-    from evenhand.datasets.households import demonstration
+    from evenhand.datasets.households import demonstration, names_for_readers
 
     with progress(quiet) as clock:
         with clock.timing("read"):
@@ -77,6 +77,7 @@ def demo(
             "thresholds_by": "the authors of this demonstration",
             "scope": "The households are synthetic: "
             "this page shows what a report looks like, not a fact about real people.",
+            "names": names_for_readers(),
         }
         audit = eh.audit(table, seed=seed, report=about, **demonstration())
         files = audit.save(out_folder)

@@ -273,3 +273,17 @@ def demonstration() -> dict[str, Any]:
             {"audit": "effort", "metric": "eaif", "min": 0.85},
         ],
     }
+
+
+def names_for_readers() -> dict[str, str]:
+    """Return the names under which the report of `evenhand demo` shows columns, groups and models.
+
+    Examples
+    --------
+    >>> names_for_readers()["Black × Female"]
+    'female Black'
+    """
+    names = {"race × sex": "race and sex", "age_group": "age", "missed_payment": "missed payment"}
+    names |= {"random_forest": "random forest", "Female": "female", "Male": "male"}
+    races = demonstration()["effort"]["inertia"]
+    return names | {f"{race} × {sex}": f"{sex.lower()} {race}" for race in races for sex in ("Female", "Male")}
