@@ -62,12 +62,17 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 def _renamed_record(record: Record, names: Mapping[str, str]) -> Record:
     """Return a record with its names and sentences changed; numbers, metrics and kinds stay."""
-    changed = {}
+    changed: dict[str, Any] = {}
     for name in declarations(type(record)):
         value = getattr(record, name)
-        if name not in _FIXED and isinstance(value, str | Message | tuple | dict):
+        if name in _FIXED:
+            continue
+        if isinstance(value, str):
+            if value in names:
+                changed[name] = names[value]
+        elif isinstance(value, Message | tuple | dict):
             changed[name] = renamed(value, names)
-    return replace(record, **changed)
+    return replace(record, **changed) if changed else record
 
 
 _FIXED = ("audit", "metric", "kind", "against", "unit", "verdict", "number")

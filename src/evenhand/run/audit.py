@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ class Audit:
     profiles: tuple[ProfileResult, ...] = ()
     extras: tuple[Extra, ...] = ()
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of all audits, in the order of every format: not met, undecided, met, without a threshold.
 
@@ -187,7 +188,8 @@ class Audit:
 
         A number half-way between two printed ones would otherwise depend on digits that nobody can check.
         """
-        return self._rebuilt(json.loads(self.to_json() if written is None else written), self.run)
+        text = json.dumps(rounded(self.to_dict()), allow_nan=False) if written is None else written
+        return self._rebuilt(json.loads(text), self.run)
 
     def summary(self) -> str:
         """Return the findings of all audits as plain text."""
