@@ -153,7 +153,7 @@ def test_numbers_in_words() -> None:
     assert show(0.00012) == "0.00012"
     assert show(1e-15) == "0"
     assert show(0.25, "signed_points") == "+25.0"
-    assert show(1234.5) == "1,234.5"
+    assert (show(123.45), show(1234.7)) == ("123.5", "1,235")
     assert show(1234, "count") == "1,234"
     assert show_interval(None, None) == "–"
     assert show_interval(None, 0.5) == "at most 0.500"

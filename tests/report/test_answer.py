@@ -370,7 +370,6 @@ def test_an_alternative_that_is_shown_says_how_sure_for_whom_and_what_to_ask() -
     assert re.match(
         r"Under the status quo b and a are [\d.]+ points apart, with new [\d.]+\.", lines(given, "How big?")
     )
-    assert "Improvement shown: at least " in lines(given, "How big?")
     assert re.search(r"The improvement is at least [\d.]+%, with 90% confidence\.", lines(given, "How sure?"))
     assert lines(given, "For whom?") == "Decided rightly less often: a."
     drawn = next(row.groups for row in given.rows if row.groups is not None)

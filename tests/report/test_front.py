@@ -226,6 +226,34 @@ def test_the_figure_of_a_broken_limit_says_so_first() -> None:
     assert str(shows) == "By race, B is worse off in selection rate."
 
 
+def test_the_figure_of_a_broken_limit_names_only_the_models_that_break_it() -> None:
+    """The difference of the other model is established, and its limit open."""
+    data = {
+        "race": ["A"] * 400 + ["B"] * 400,
+        "apart": [1] * 300 + [0] * 100 + [1] * 100 + [0] * 300,
+        "near": [1] * 220 + [0] * 180 + [1] * 165 + [0] * 235,
+    }
+    table = eh.Table(data, groups="race", predictions=["apart", "near"], favourable="selected")
+    limits = [{"metric": "selection_rate", "max": 0.1}]
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, thresholds=limits)
+    assert {f.model: f.verdict for f in audit.findings if f.threshold} == {
+        "apart": "does_not_meet",
+        "near": "insufficient_evidence",
+    }
+    figures = [part for part in audit.sections()["parity"].parts if isinstance(part, Figure)]
+    told = {figure.title: figure.statement for figure in figures}
+    assert told["Values by race"] == "By race, B is worse off in selection rate under apart."
+
+
+def test_an_open_limit_does_not_hide_an_established_difference_in_a_figure() -> None:
+    data = {"race": ["A"] * 400 + ["B"] * 400, "near": [1] * 220 + [0] * 180 + [1] * 165 + [0] * 235}
+    table = eh.Table(data, groups="race", predictions="near", favourable="selected")
+    audit = eh.audit(table, parity={"metrics": "selection_rate"}, thresholds=[{"metric": "selection_rate", "max": 0.1}])
+    assert audit.findings[0].verdict == "insufficient_evidence"
+    figures = [part for part in audit.sections()["parity"].parts if isinstance(part, Figure)]
+    assert {figure.statement for figure in figures} == {"By race, B is worse off in selection rate."}
+
+
 def test_the_head_says_that_rates_are_weighted(capsys: pytest.CaptureFixture[str]) -> None:
     data = {"g": ["a", "b"] * 50, "d": [0, 1, 1, 0] * 25, "w": [1.0, 2.0, 1.5, 1.0] * 25}
     weighted, plain = (

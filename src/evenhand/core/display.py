@@ -19,6 +19,7 @@ from markupsafe import Markup
 from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OK, OVERALL, Gap, Value
+from evenhand.core.thresholds import UNDECIDED
 from evenhand.messages import Message, showable
 from evenhand.messages.formats import DASH, Format, rounded, show, show_confidence, show_interval
 from evenhand.messages.shared import say
@@ -79,6 +80,12 @@ class Figure:
 
     `shows` says in one sentence what the figure shows, no more than findings allow; `sizes` are the numbers of people
     of series. A figure that only explains another one is `aside`: on paper it is named, not drawn.
+
+    Examples
+    --------
+    >>> figure = Figure("Errors", "Of 100 people.", "Of 100 Asian: 3 wrong; of 100 Black: 11 wrong.", (), DESCRIBES)
+    >>> figure.statement, figure.note
+    ('Of 100 Asian: 3 wrong.', 'Of 100 people. Described, not tested.')
     """
 
     title: str
@@ -88,6 +95,19 @@ class Figure:
     shows: Message | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     aside: bool = False
+
+    @property
+    def statement(self) -> str:
+        """What it shows; where no finding is about it, the first statement of its description."""
+        if self.shows != DESCRIBES:
+            return "" if self.shows is None else str(self.shows)
+        first = re.split(r"(?<=\.) |; ", self.description)[0]
+        return f"{first.rstrip('.')}."
+
+    @property
+    def note(self) -> str:
+        """Its caption, and whether it is about no finding."""
+        return f"{self.caption} {DESCRIBES}" if self.shows == DESCRIBES else self.caption
 
 
 FIRST_FOLDED, FIRST_SHOWN = 25, 100
@@ -205,8 +225,8 @@ DESCRIBES = say("described")
 def figure_sentence(findings: Iterable[Finding], metrics: Collection[str], alpha: float) -> Message:
     """Return one sentence on what a figure shows, no stronger than the findings on its metrics.
 
-    A difference is significant if its threshold is broken, or its adjusted p-value is at most `alpha`. The sentence
-    states the most significant one, and the models under which it is significant.
+    A difference is significant if its threshold is broken, or left open and the difference is established, or its
+    adjusted p-value is at most `alpha`. The sentence states the most significant one, and the models under which it is.
     """
     relevant = [finding for finding in findings if finding.metric in metrics]
     significant = [finding for finding in relevant if _is_clear(finding, alpha)]
@@ -225,12 +245,14 @@ _COMPARISON = attrgetter("metric", "grouping", "kind", "against")
 
 def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> Message:
     """Return the sentence of the leading finding, with the models that share it."""
-    same, all_models = ([f for f in among if _COMPARISON(f) == _COMPARISON(lead)] for among in (clear, findings))
+    is_broken = lead.verdict == "does_not_meet"
+    alike = [finding for finding in clear if not is_broken or finding.verdict == "does_not_meet"]
+    same, all_models = ([f for f in among if _COMPARISON(f) == _COMPARISON(lead)] for among in (alike, findings))
     worse = {f.arguments.get("worse_off") if f.significance == "directed" else None for f in same}
     if len(worse) == 1 and None not in worse:
         sentence = "figure_people_worse_off" if lead.arguments.get("people") else "figure_worse_off"
     else:
-        sentence = "figure_beyond_the_limit" if lead.threshold else "figure_groups_differ"
+        sentence = "figure_beyond_the_limit" if is_broken else "figure_groups_differ"
     return say(
         sentence,
         grouping=lead.grouping,
@@ -250,7 +272,8 @@ def _compares_groups(finding: Finding) -> bool:
 
 def _is_clear(finding: Finding, alpha: float) -> bool:
     if finding.threshold is not None:
-        return finding.verdict == "does_not_meet"
+        is_established = finding.kind is not None and finding.significance in ("directed", "significant")
+        return finding.verdict == "does_not_meet" or (finding.verdict in UNDECIDED and is_established)
     return finding.p_adjusted is not None and finding.p_adjusted <= alpha
 
 

@@ -86,13 +86,13 @@ def show(value: float | None, style: Format = "number") -> str:
 
 
 def _plain(value: float, sign: str) -> str:
-    """Return a number with three decimals or at most five digits, or two digits if three decimals would hide it."""
+    """Return a number with up to three decimals and four digits, or with two digits if three decimals would hide it."""
     magnitude = abs(value)
     if magnitude < _ROUNDING:
         return "0"
     if magnitude < 1e-3 or magnitude >= 1e15:
         return _in_full(value, 2, sign)
-    places = 3 if magnitude < 100 else 1 if magnitude < 1e4 else 0
+    places = 3 if magnitude < 100 else 1 if magnitude < 1e3 else 0
     return f"{value:{sign},.{places}f}"
 
 

@@ -366,10 +366,12 @@ def _named_worse_off(finding: Finding | None) -> str | None:
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
     """Yield the size of the gap, and the same of other models."""
-    yield from _gaps_of_both(audit, finding, wording)
+    both = tuple(_gaps_of_both(audit, finding, wording))
+    yield from both
     if finding.value is None:
         return
-    yield _size(finding, wording)
+    if not both:
+        yield _size(finding, wording)
     others = [
         _other_model(other, wording)
         for other in audit.findings

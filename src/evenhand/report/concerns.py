@@ -7,8 +7,9 @@ Every concern comes from a finding or a record by a fixed rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from evenhand.after.profiles import PROFILES
@@ -43,15 +44,20 @@ class Concern:
     Parameters
     ----------
     certainty : how sure it is that there is a problem.
-    sentence : what is the matter.
+    write : returns what is the matter, in a sentence; only those that are shown are written.
     finding : the finding that says so, if any.
     drift : the gap that has grown, if any.
     """
 
     certainty: Certainty
-    sentence: str
+    write: Callable[[], str]
     finding: Finding | None = None
     drift: Drift | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is the matter."""
+        return self.write()
 
     @property
     def place(self) -> tuple[object, ...] | None:
@@ -103,13 +109,13 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     judged = (finding for finding in audit.findings if finding.threshold is not None)
     for finding in sorted(judged, key=_severity):
         if finding.verdict == "does_not_meet":
-            yield Concern("yes", _limit_sentence("broken", audit, finding, wording), finding)
+            yield Concern("yes", partial(_limit_sentence, "broken", audit, finding, wording), finding)
         elif finding.verdict == "not_confirmed":
-            yield Concern("possibly", _limit_sentence("not_confirmed", audit, finding, wording), finding)
+            yield Concern("possibly", partial(_limit_sentence, "not_confirmed", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence" and _is_value_beyond(finding):
-            yield Concern("possibly", _limit_sentence("beyond", audit, finding, wording), finding)
+            yield Concern("possibly", partial(_limit_sentence, "beyond", audit, finding, wording), finding)
         elif finding.verdict == "insufficient_evidence":
-            yield Concern("cannot_tell", _limit_sentence("open", audit, finding, wording), finding)
+            yield Concern("cannot_tell", partial(_limit_sentence, "open", audit, finding, wording), finding)
 
 
 def _severity(finding: Finding) -> tuple[bool, bool, bool, float]:
@@ -152,7 +158,7 @@ def _alternatives(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield the alternatives that are shown to be fairer, unless a limit says so."""
     for finding in shown_alternatives(audit):
         if finding.verdict == "no_threshold":
-            yield Concern("yes", _alternative(audit, finding, wording), finding)
+            yield Concern("yes", partial(_alternative, audit, finding, wording), finding)
 
 
 def _alternative(audit: Audit, finding: Finding, wording: PageWording) -> str:
@@ -185,7 +191,7 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
             continue
         told.add(place_of(finding))
         limited = met.get(place_of(finding))
-        yield Concern("differs", _difference(audit, finding, limited, wording), limited or finding)
+        yield Concern("differs", partial(_difference, audit, finding, limited, wording), limited or finding)
 
 
 def _moves_with_more(audit: Audit, finding: Finding) -> bool:
@@ -220,7 +226,7 @@ def _grown(audit: Audit) -> list[Drift]:
 def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield gaps that have grown beyond chance, the clearest first; intersections of groupings last."""
     for drift in sorted(_grown(audit), key=lambda drift: (TIMES in drift.grouping, -_distance_from_no_change(drift))):
-        yield Concern("yes", _drift_sentence(audit, drift, wording), drift=drift)
+        yield Concern("yes", partial(_drift_sentence, audit, drift, wording), drift=drift)
 
 
 def _distance_from_no_change(drift: Drift) -> float:
@@ -257,8 +263,8 @@ def _drift_sentence(audit: Audit, drift: Drift, wording: PageWording) -> str:
 def _indicators(audit: Audit, wording: PageWording) -> Iterator[Concern]:
     """Yield the indicators that legal profiles raise."""
     for profile in audit.profiles:
-        if line := profile_line(profile, wording):
-            yield Concern("possibly", line)
+        if profile_line(profile, wording):
+            yield Concern("possibly", partial(profile_line, profile, wording))
 
 
 def profile_line(profile: ProfileResult, wording: PageWording) -> str:

@@ -12,6 +12,7 @@ from evenhand.core.records import OK, STANDARDISED, Against, Gap, Value, coordin
 from evenhand.messages import Argument, Message
 from evenhand.messages.formats import Format, show
 from evenhand.messages.shared import say, speaker
+from evenhand.report.messages import say as say_answer
 from evenhand.report.wording import PageWording
 from evenhand.table.roles import UNNAMED
 
@@ -207,12 +208,19 @@ def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWo
     model = speaker_of(audit, finding.model or "")
     outcomes = {name: _outcome(audit, name, wording) for name in ("positive", "negative")}
     arguments = {"people": None, **said, **outcomes, "title": title, "model": model, "per": f"{per or 0:,}"}
+    place = arguments["place"] = _place_of(arguments.get("place"), finding)
     own = _share_sentence(finding, arguments)
     if per is not None and own is not None:
         return wording.message(own)
     key = ("values_of" if per is None else "shares_of") + ("_model" if finding.model else "")
-    place = arguments.get("place") or say("by", grouping=finding.grouping)
     return wording.say(key, "answer", title=title, place=place, model=model, per=per)
+
+
+def _place_of(place: Argument, finding: Finding) -> Argument:
+    """Return where a finding compares groups; standardised, as "by sex, with the same mix of grade"."""
+    if isinstance(place, Message) and place.id == "core.standardised":
+        return say_answer("answer_place_standardised", **place.args)
+    return place or say("by", grouping=finding.grouping)
 
 
 def _outcome(audit: Audit, which: str, wording: PageWording) -> str:

@@ -23,7 +23,10 @@ _MUCH_MISSING = 0.05
 def next_steps(
     audit: Audit, found: Sequence[Concern], reversal: Reversal | None, wording: PageWording
 ) -> Iterator[str]:
-    """Yield what to do next: look at a change, compare within strata, get more data, set a limit, look for a remedy."""
+    """Yield what to do next: look at a change, compare within strata, get more data, set a limit, look for a remedy.
+
+    Where all limits are met, it is to audit again after a change.
+    """
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
         yield wording.say("next_change", "answer", period=wording.period(drift.changed_from))
     yield from _broken(found, wording)
@@ -35,6 +38,8 @@ def next_steps(
         yield wording.say("next_limits", "answer")
     if any(concern.certainty in ("yes", "differs") for concern in found):
         yield from _remedies(audit, wording)
+    if not found and any(finding.threshold is not None for finding in audit.findings):
+        yield wording.say("next_again", "answer")
 
 
 def _broken(found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
@@ -71,6 +76,8 @@ def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> 
     advice = ((advice_of(finding.reason), finding) for finding in open_limits if finding is not None)
     if first := next(((sentence, finding) for sentence, finding in advice if sentence is not None), None):
         yield _people_needed(*first, wording)
+    elif near := next((f for f in open_limits if f is not None and f.value is not None), None):
+        yield wording.say("next_decide", "answer", number=near.number, interval=wording.interval(near))
     if missing := much_missing(audit):
         yield wording.say("next_missing", "answer", groupings=tuple(item.grouping for item, _ in missing))
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -146,6 +147,7 @@ def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **cont
     return environment.get_template(template).render(**frame, **content)
 
 
+@cache
 def templates(*, autoescape: bool, keep_trailing_newline: bool = False) -> Environment:
     """Return the package's templates."""
     return Environment(

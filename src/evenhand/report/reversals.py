@@ -47,7 +47,9 @@ class Reversal:
 
 def reversal_of(audit: Audit, wording: PageWording) -> Reversal | None:
     """Return the largest established gap whose standardised gap has another sign, if there is one."""
-    pooled = [f for f in audit.findings if f.significance == "directed" and f.stratum is None]
+    stratified = {name for name, result in audit.results.items() if getattr(result.spec, "within", ())}
+    compared = (finding for finding in audit.findings if finding.audit in stratified and finding.stratum is None)
+    pooled = [finding for finding in compared if finding.significance == "directed"]
     for finding in sorted(pooled, key=lambda finding: -abs(finding.value or 0.0)):
         crude, adjusted = group_values(audit, finding), group_values(audit, finding, STANDARDISED)
         if crude is not None and adjusted is not None and _points_the_other_way(crude, adjusted):

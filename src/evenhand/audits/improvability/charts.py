@@ -220,9 +220,12 @@ def curve_figure(result: ImprovabilityResult) -> Figure:
 def power_figure(result: ImprovabilityResult) -> Figure:
     """Return the chart of power by the number of rows."""
     plan = result.spec.plan
+    chances: dict[str, dict[str, str]] = {}
+    for record in matching(result.power, n=result.n):
+        chances.setdefault(record.model, {})[record.scenario] = show(record.value, "percent")
     described = [
-        f"{r.model}, {r.scenario}: {show(r.value, 'percent')} with {r.n:,} rows"
-        for r in matching(result.power, n=result.n)
+        f"{model}, with {result.n:,} rows: {' and '.join(f'{chance} as {scenario}' for scenario, chance in of.items())}"
+        for model, of in chances.items()
     ]
     return Figure(
         "Power",

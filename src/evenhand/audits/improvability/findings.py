@@ -195,7 +195,7 @@ def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> tuple[Message, ...]:
     for utility, k in dict(zip(inputs.spec.fairness, inputs.spec.criteria.fairness_index, strict=True)).items():
         old, new = (_amount(gap, utility_metric(utility)) for gap in np.ptp(np.mean(tested, axis=0)[:-1, k], axis=0))
         key = "gap_against" if clauses else "gap_against_status_quo"
-        clauses.append(say(key, utility=utility.name.replace("_", " "), new=new, old=old))
+        clauses.append(say(key, utility=utility_metric(utility).title_in_sentence, new=new, old=old))
     return tuple(clauses)
 
 

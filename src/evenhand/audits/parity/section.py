@@ -157,7 +157,7 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
 
 
 def _calibration_in_words(result: ParityResult, grouping: str) -> str:
-    """Describe, for every group, the bin in which score and outcome are farthest apart.
+    """Describe, for every group, the largest first, the bin in which score and outcome are farthest apart.
 
     Of scores that are no probabilities, the outcome in the lowest and in the highest bin.
     """
@@ -166,7 +166,8 @@ def _calibration_in_words(result: ParityResult, grouping: str) -> str:
         if record.n >= result.spec.min_count and record.value is not None and record.mean_score is not None:
             groups.setdefault((record.model, record.group), []).append(record)
     describe = _farthest_bin if charts.are_probabilities(result) else _outer_bins
-    return " ".join(f"{model}, {group}: {describe(bins)}." for (model, group), bins in groups.items())
+    largest_first = sorted(groups.items(), key=lambda item: -sum(record.n for record in item[1]))
+    return " ".join(f"{model}, {group}: {describe(bins)}." for (model, group), bins in largest_first)
 
 
 def _farthest_bin(bins: Sequence[CalibrationRecord]) -> str:

@@ -18,5 +18,5 @@ def all_figures(audit: Audit) -> Iterator[tuple[str, Picture]]:
     for name, section in audit.sections().items():
         figures = [part for part in section.parts if isinstance(part, Figure) and part.charts]
         for number, figure in enumerate(figures, 1):
-            picture = Picture(figure.title, figure.charts, str(figure.shows or ""), figure.description)
+            picture = Picture(figure.title, figure.charts, figure.statement, figure.description)
             yield f"{name}-{number}-{page.slug(figure.title)}", picture
