@@ -63,8 +63,9 @@ def test_nothing_is_claimed_without_a_clear_finding() -> None:
     nothing = say("figure_nothing_clear").text
     assert shown(finding("a", p_adjusted=0.06)) == nothing
     assert shown(finding("a", p_value=0.001, p_adjusted=None)) == nothing
-    undecided = finding("a", threshold=LIMIT, limit=0.1, verdict="insufficient_evidence")
-    assert shown(undecided) == nothing
+    undecided: dict[str, Any] = {"threshold": LIMIT, "limit": 0.1, "verdict": "insufficient_evidence"}
+    assert shown(finding("a", significance="not_significant", **undecided)) == nothing
+    assert shown(finding("a", **undecided)) == "By race, Black is worse off in selection rate."
     assert shown() == DESCRIBES.text
 
 
@@ -72,7 +73,7 @@ def test_thresholds_are_told_as_they_were_judged() -> None:
     limit: dict[str, Any] = {"threshold": LIMIT, "limit": 0.1, "headline": headline()}
     assert shown(finding("a", verdict="meets", **limit)) == say("figure_all_meet").text
     assert shown(finding("a", verdict="does_not_meet", **limit)) == (
-        "By race, the gap in selection rate is beyond the limit, at most 10 points."
+        "By race, the gap in selection rate is beyond the limit (at most 10 points)."
     )
 
 
