@@ -62,7 +62,7 @@ def test_the_gap_of_the_candidate_comes_first() -> None:
         gaps.append(max(v for v in own if v is not None) - min(v for v in own if v is not None))
     assert gaps[0] < gaps[1]
     new, old = (show(gap, "points") for gap in gaps)
-    assert f"The gap in classification is {new} points, against {old} points under the status quo" in str(
+    assert f"The gap in right decisions is {new} points, against {old} points under the status quo" in str(
         result.findings[0].detail
     )
 
@@ -226,7 +226,7 @@ def test_too_few_rows_only_where_some_number_would_do() -> None:
 def test_every_gap_is_stated() -> None:
     result = audited(right_or_wrong(), fairness_utility=["classification", "false_negative_rate"])
     detail = str(result.findings[0].detail)
-    assert "The gap in classification is " in detail
+    assert "The gap in right decisions is " in detail
     assert "the gap in false negative rate is " in detail
 
 
