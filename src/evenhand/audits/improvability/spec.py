@@ -332,7 +332,9 @@ class ImprovabilitySpec(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for wrong in chain(self._utility_problems(), self._feature_problems(), self._test_problems()):
+        for wrong in chain(
+            self._utility_problems(), self._prediction_problems(), self._feature_problems(), self._test_problems()
+        ):
             raise SettingError(wrong)
         return self
 
@@ -340,6 +342,8 @@ class ImprovabilitySpec(Spec):
         names = Counter(utility.name for utility in dict.fromkeys((self.utility, *self.fairness)))
         for name in (name for name, utilities in names.items() if utilities > 1):
             yield problem("two different utilities are called {name!r}; give each a name of its own", name=name)
+
+    def _prediction_problems(self) -> Iterator[Message]:
         predicted = {utility.of_predictions: utility.name for utility in self.criteria.utilities}
         if len(predicted) > 1:
             yield problem(
