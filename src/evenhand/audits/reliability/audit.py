@@ -17,6 +17,7 @@ from evenhand.audits.reliability.mitigation import mitigation_records
 from evenhand.audits.reliability.models import FOLDS, Model, needs_folds, prepare_model
 from evenhand.audits.reliability.moved import move, moved_records
 from evenhand.audits.reliability.notes import mistake_notes, model_notes, outcome_notes, setup_notes, simulation_notes
+from evenhand.audits.reliability.numbers import with_kind, with_kind_of_models
 from evenhand.audits.reliability.result import (
     AttributionRecord,
     MovedRecord,
@@ -97,6 +98,7 @@ def reliability(model: object, table: Table, **settings: Any) -> ReliabilityResu
 def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     """Audit models on a table under the settings of a spec."""
     require_known(spec.thresholds, groupings=table.groupings, models=spec.model)
+    spec = with_kind(table, spec)
     step("Reading the features")
     people = gather(table, spec)
     groups = compared_groups(table, people.groups, spec.reference, spec.min_count, people.contents)
@@ -104,10 +106,11 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     untouched = untouched_features(people, table.roles.group_columns, derivation.following, spec)
     settings = [make_mistakes(setting, people, table.groupings, untouched, spec) for setting in spec.noise.settings]
     notes: list[Message] = list(table.source.notes)
+    models = _models(table, people, spec)
+    spec = with_kind_of_models(models, people, spec)
     for mistakes in settings:
         notes += mistake_notes(people, mistakes, derivation.following, spec)
     notes += setup_notes(table, people, groups, untouched, spec)
-    models = _models(table, people, spec)
     values: list[ReliabilityValue] = []
     compared: list[Callable[[ReliabilitySpec], Iterable[ReliabilityGap]]] = []
     attribution: list[AttributionRecord] = []
@@ -115,7 +118,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
     pairs = sum(len(grouping.groups) * (len(grouping.groups) - 1) // 2 for grouping in groups)
     tests = max(1, len(models) * len(settings) * pairs)
     for model in models:
-        notes += model_notes(model, people)
+        notes += model_notes(model, people, has_decisions=not spec.scoring.are_numbers)
         for mistakes in settings:
             remarked = False
             for grouping in groups:
@@ -158,7 +161,7 @@ def run(table: Table, spec: ReliabilitySpec) -> Draft[ReliabilityResult]:
         mitigation=tuple(
             mitigation_records(models, people, settings=settings, groups=groups, derivation=derivation, spec=spec)
         ),
-        models=tuple(model_records(models, people)),
+        models=tuple(model_records(models, people, are_numbers=spec.scoring.are_numbers)),
         hash=people.digest(),
     )
     return Draft(

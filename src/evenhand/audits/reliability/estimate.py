@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.audits.reliability.derived import Derivation
 from evenhand.audits.reliability.gather import ScoredPeople
 from evenhand.audits.reliability.messages import say
-from evenhand.audits.reliability.metrics import COMPANIONS, METRICS, measures_harm
+from evenhand.audits.reliability.metrics import METRICS, measures_harm
 from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
@@ -138,8 +138,8 @@ def run_simulation(setup: Setup) -> Simulated:
     ratios = [name for name in spec.metrics if not measures_harm(name)]
     runs = simulate(experiment, seeds, derivatives=derivatives_of(ratios) if ratios else None)
     step(f"Resampling people: {title}")
-    names = (*spec.metrics, *COMPANIONS)
-    draws = bootstrap_people(experiment, seeds[:PEOPLE_REPLICATES], names, resamples=spec.resamples, rng=rng)
+    names, few = spec.shown_metrics, seeds[:PEOPLE_REPLICATES]
+    draws = bootstrap_people(experiment, few, names, resamples=spec.resamples, rng=rng)
     attributions = {}
     if mistakes.attribution_level is not None and len(groups.groups) > 1 and len(mistakes.items) > 1:
         step(f"Sharing out the gap among features: {title}")
@@ -290,7 +290,7 @@ def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> Messag
 
 def value_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityValue]:
     """Yield every metric of every group and noise level."""
-    for name in (*spec.metrics, *COMPANIONS):
+    for name in spec.shown_metrics:
         curve = curves(simulated.experiment, simulated.runs, name)
         for group in range(len(simulated.groups.groups)):
             yield from _curve_records(simulated, name, curve, group, spec)
@@ -352,7 +352,7 @@ def undefined_in_every_run(record: ReliabilityValue) -> bool:
     return without_kind(record.status).id == "reliability.in_every_run"
 
 
-def model_records(models: Sequence[Model], people: ScoredPeople) -> Iterator[ModelRecord]:
+def model_records(models: Sequence[Model], people: ScoredPeople, *, are_numbers: bool) -> Iterator[ModelRecord]:
     """Yield each model's description, and its performance on people without mistakes."""
     for model in models:
         base = base_predictions(model, people)
@@ -367,10 +367,10 @@ def model_records(models: Sequence[Model], people: ScoredPeople) -> Iterator[Mod
             sha256=model.sha256,
             features=", ".join(model.columns),
             folds=len(model.predictors),
-            threshold=model.threshold,
+            threshold=None if are_numbers else model.threshold,
             method="linear" if model.linear else "rows",
             n=len(people.matrix),
-            selected=float(base.label.mean()),
+            selected=None if are_numbers else float(base.label.mean()),
             mean_score=float(base.score.mean()),
             accuracy=accuracy,
             auc=auc,

@@ -158,8 +158,8 @@ class ScoredPeople:
 def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
     """Read the people of a table; refuse, drop or keep those with a missing feature."""
     _require_roles(table, spec)
-    table.require_two_outcomes()
-    outcome = {} if table.roles.outcome is None else {"outcome": table.roles.outcome}
+    has_outcome = table.roles.outcome is not None and not spec.scoring.are_numbers
+    outcome = {"outcome": str(table.roles.outcome)} if has_outcome else {}
     rows = table.coded_rows({f"feature {name}": name for name in spec.features} | outcome)
     columns = {name: rows.columns[f"feature {name}"] for name in spec.features}
     read = read_features(columns, rows.groups.rows)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.core.metrics import AGREEMENT_METRICS, Metric
+from evenhand.stats.agreement import SCORE_METRICS
 from evenhand.stats.reliability import METRICS as COMPUTED
+from evenhand.stats.reliability.metrics import SPREAD_ADJUSTED
 
 COMPANIONS = (
     "agreement",
@@ -21,7 +23,11 @@ COMPANIONS = (
 )
 """Metrics shown beside the compared ones to explain them."""
 
+COMPANIONS_OF_NUMBERS = ("mean_error", "mean_squared_error", "variance_first", "variance_second", "mean_second")
+"""Metrics shown beside the compared ones where models predict numbers."""
+
 _TITLES = {
+    "mean_error": "Mean change",
     "variance_first": "Variance of scores",
     "variance_second": "Variance with mistakes",
     "mean_second": "Mean score with mistakes",
@@ -36,6 +42,9 @@ METRICS: dict[str, Metric] = {
 
 COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and metric.unit == "index")
 """The compared coefficients: higher is more reliable, so that a gap has a direction."""
+
+OF_SCORES = tuple(name for name in COMPARED if name in (*SCORE_METRICS, SPREAD_ADJUSTED))
+"""The compared coefficients of scores; the others are of decisions."""
 
 COMPARED_BY_DEFAULT = ("kappa", "pabak", "icc_a1", "icc_spread")
 """The metrics compared by default."""

@@ -76,7 +76,8 @@ def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
         reach = Reach(score, second, spec.scoring.alike)
         for number in range(len(simulated.groups.groups)):
             inside = group == number
-            estimates[float(noise_level), number, PASSING] = reach.passing(inside)
+            if not spec.scoring.are_numbers or "alike" in spec.scoring.model_fields_set:
+                estimates[float(noise_level), number, PASSING] = reach.passing(inside)
             if cuts.size:
                 first = np.stack([run.first_score[0, position] for run in done])
                 levels = risk_level(first, cuts), risk_level(second, cuts)

@@ -222,13 +222,13 @@ def _noise_differences(how: GroupNoise) -> Iterator[Message]:
 # Models and simulations -----------------------------------------------------------------------------------------------
 
 
-def model_notes(model: Model, people: ScoredPeople) -> Iterator[Message]:
+def model_notes(model: Model, people: ScoredPeople, *, has_decisions: bool) -> Iterator[Message]:
     """Yield the notes on a model."""
     yield from model.notes
     base = base_predictions(model, people)
     if base.score.min() == base.score.max():
         yield say("one_score", model=model.name, score=float(base.score[0]))
-    elif base.label.all() or not base.label.any():
+    elif has_decisions and (base.label.all() or not base.label.any()):
         key = "selects_everybody" if base.label.all() else "selects_nobody"
         yield say(key, model=model.name, threshold=model.threshold)
 

@@ -9,7 +9,13 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from evenhand.audits.reliability.metrics import COMPARED, COMPARED_BY_DEFAULT, METRICS
+from evenhand.audits.reliability.metrics import (
+    COMPANIONS,
+    COMPANIONS_OF_NUMBERS,
+    COMPARED,
+    COMPARED_BY_DEFAULT,
+    METRICS,
+)
 from evenhand.audits.reliability.model_sources import ModelSource, as_models
 from evenhand.audits.reliability.noise import Noise, as_noise
 from evenhand.core.metrics import Metric
@@ -55,6 +61,11 @@ class Scoring(Settings):
         description="Two people are no different when their scores without mistakes differ by no more than this; the "
         "passing rate is how often a mistake moves one further than that from the other.",
     )
+    kind: Literal["score", "number"] | None = Field(
+        None,
+        description="What models give: a 'score', or a 'number' such as a salary, which has no threshold; by default a "
+        "number where the table's outcome is one, or without an outcome where a regressor predicts no shares.",
+    )
     missing: Literal["error", "drop", "keep"] | None = Field(
         None,
         description="People with a missing feature: refuse, leave out, or give to the model; by default the table's.",
@@ -83,6 +94,11 @@ class Scoring(Settings):
                     "`threshold` has {number} cuts; give at most {most}", number=len(value), most=MOST_CUTS
                 )
         return value
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether models predict numbers."""
+        return self.kind == "number"
 
     @property
     def decision(self) -> float:
@@ -192,6 +208,11 @@ class ReliabilitySpec(Spec):
         None, description="Families of other models to try: whether they suffer less, at no less accuracy."
     )
     resamples: int = Field(1_000, ge=100, le=100_000, description="Bootstrap resamples of people.")
+
+    @property
+    def shown_metrics(self) -> tuple[str, ...]:
+        """The compared metrics, and those that explain them."""
+        return (*self.metrics, *(COMPANIONS_OF_NUMBERS if self.scoring.are_numbers else COMPANIONS))
 
     def known_metrics(self) -> Mapping[str, Metric]:
         """Return the rows of all metrics in the tables."""

@@ -347,6 +347,7 @@ SCORE_METRICS: dict[str, Callable[[ScoreMoments], FloatArray]] = {
     "icc_a1": ScoreMoments.icc_a1,
     "concordance": ScoreMoments.concordance,
     "mean_squared_error": ScoreMoments.mean_squared_error,
+    "mean_error": lambda moments: moments.mean_second - moments.mean_first,
     **{name: attrgetter(name) for name in ("mean_first", "mean_second", "variance_first", "variance_second")},
 }
 
