@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 TIMINGS_HELP = "Show at the end where the time went, by section and step; run.json keeps it."
+_MOST_FINDINGS = 8
 _SHORT = 2.0  # seconds after which a query's remaining time is estimated
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -157,8 +158,8 @@ def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
     return f"{wall:.2f}", f"{cpu:.2f}", f"{wall / max(total, 1e-9):.0%}"
 
 
-def print_summary(audit: Audit, most: int = 8) -> None:
-    """Print the answer, the verdicts, and at most the given number of other findings; the report has the rest."""
+def print_summary(audit: Audit) -> None:
+    """Print the answer, the verdicts, and a few other findings; the report has the rest."""
     from evenhand.report.answer import answer
     from evenhand.report.display_names import displayed
     from evenhand.report.front import in_order
@@ -173,11 +174,11 @@ def print_summary(audit: Audit, most: int = 8) -> None:
     lines = in_order(audit.findings)
     judged = [group for group in lines if group[0].threshold is not None]
     others = lines[len(judged) :]
-    for group in judged or others[:most]:
+    for group in judged or others[:_MOST_FINDINGS]:
         _print_finding(*group)
     for row in told.in_brief:
         _print_answer(row.question, row.lines)
-    _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
+    _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[_MOST_FINDINGS:]))))
     _print_notes(audit)
 
 

@@ -166,9 +166,9 @@ def replay(setting: AuthorSetting, follow: bool = False) -> dict[str, FloatArray
     return sums
 
 
-def replayed_gap(setting: AuthorSetting, statistic: str, *, follow: bool = False) -> float:
+def replayed_gap(setting: AuthorSetting, statistic: str) -> float:
     """Return White less non-White in the replay, the mean over levels above 0."""
-    return float(np.diff(replay(setting, follow)[statistic][1:], axis=1).mean())
+    return float(np.diff(replay(setting)[statistic][1:], axis=1).mean())
 
 
 @lru_cache

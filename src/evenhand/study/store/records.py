@@ -14,6 +14,7 @@ from evenhand.errors import EvenhandError
 from evenhand.study.schema import Kind
 
 SILENT_SECONDS = 30 * 60
+_LONGEST_NAME = 200
 """How long somebody who agreed to take part and answered nothing yet holds a place."""
 SaveStatus = Literal["saved", "repeated", "stale", "too_early", "locked"]
 
@@ -276,7 +277,7 @@ class Action:
     detail: str
 
 
-def seconds_of(now: datetime | None) -> float:
+def seconds_of(now: datetime | None = None) -> float:
     """Return a moment, by default this one, as seconds since 1970."""
     return time.time() if now is None else now.timestamp()
 
@@ -312,7 +313,7 @@ def moment_of(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def is_storable(text: str, longest: int = 200) -> bool:
+def is_storable(text: str) -> bool:
     r"""Tell whether a text from outside can be looked up at all: short, printable, and valid Unicode.
 
     Examples
@@ -320,4 +321,4 @@ def is_storable(text: str, longest: int = 200) -> bool:
     >>> is_storable("5f1a"), is_storable(""), is_storable("a\x00b"), is_storable("\ud800")
     (True, False, False, False)
     """
-    return 0 < len(text) <= longest and text.isprintable()
+    return 0 < len(text) <= _LONGEST_NAME and text.isprintable()

@@ -46,18 +46,18 @@ class Researchers:
     database: Database
     row: StudyRow
 
-    def set_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> None:
+    def set_password(self, name: str, password_hash: str) -> None:
         """Store the hash of a researcher's password; all sessions of that researcher end."""
-        values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of(now)}
+        values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of()}
         ended = delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.name == name)
         self._write(_SET_PASSWORD.bindparams(**values), ended)
 
-    def set_first_password(self, name: str, password_hash: str, *, now: datetime | None = None) -> bool:
+    def set_first_password(self, name: str, password_hash: str) -> bool:
         """Store the hash of a researcher's password unless they have one; return whether it was stored.
 
         Of several servers that start at the same moment, one gets True.
         """
-        values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of(now)}
+        values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of()}
         with self.database.writing() as connection:
             return connection.execute(_FIRST_PASSWORD, values).rowcount == 1
 

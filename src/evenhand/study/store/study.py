@@ -70,7 +70,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def register(self, design: Design, *, accept: bool = False, now: datetime | None = None) -> Study:
+    def register(self, design: Design, *, accept: bool = False) -> Study:
         """Return the study of a design, made where the database has none of its name.
 
         Parameters
@@ -79,7 +79,6 @@ class Store:
             while nobody is enrolled, all may.
         accept : whether to take a design that shows something else than the one that people were enrolled with. Once
             there are answers, the kind, the points of the scale, the conditions there are and the places must stay.
-        now : the moment; by default the clock's.
         """
         name, settings = design.name, _settings(design)
         with self.database.writing() as connection:
@@ -89,7 +88,7 @@ class Store:
             if known is None:
                 new = {"name": name, "kind": design.kind, "fingerprint": design.fingerprint, "settings": settings}
                 code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(8))
-                made = {"secret": secrets.token_bytes(32), "created_at": seconds_of(now), "completion_code": code}
+                made = {"secret": secrets.token_bytes(32), "created_at": seconds_of(), "completion_code": code}
                 connection.execute(_MAKE, new | made)
                 known = connection.execute(asked).one()
             if known.fingerprint != design.fingerprint:
