@@ -13,8 +13,8 @@ from uuid import uuid4
 from evenhand.errors import EvenhandError
 from evenhand.study.schema import Kind
 
-SILENT_SECONDS = 30 * 60
 _LONGEST_NAME = 200
+SILENT_SECONDS = 30 * 60
 """How long somebody who agreed to take part and answered nothing yet holds a place."""
 SaveStatus = Literal["saved", "repeated", "stale", "too_early", "locked"]
 
