@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -228,6 +229,18 @@ def make(password_hash: str) -> Serve:
 def serve(store: Store, make: Serve) -> Serve:
     """Serve a design from a store of this test's own; called again, it is a restart of the server."""
     return partial(make, store)
+
+
+@pytest.fixture
+def serve_copy(tmp_path: Path, make: Serve) -> Iterator[Callable[[Path, Design], Served]]:
+    """Serve a design from a copy of a database."""
+    with ExitStack() as stores:
+
+        def start(database: Path, design: Design) -> Served:
+            copy = shutil.copy(database, tmp_path / "copy.db")
+            return make(stores.enter_context(open_store(str(copy))), design)
+
+        yield start
 
 
 @pytest.fixture

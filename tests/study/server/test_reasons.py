@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,10 +43,9 @@ def answered(tmp_path_factory: pytest.TempPathFactory, design: Design, make: Any
 
 
 @pytest.fixture
-def rated(answered: Path, design: Design, make: Any, tmp_path: Path) -> Iterator[Any]:
+def rated(answered: Path, design: Design, serve_copy: Any) -> Any:
     """A study of which three people finished, with reasons for their first case."""
-    with open_store(str(shutil.copy(answered, tmp_path / "study.db"))) as store:
-        yield make(store, design)
+    return serve_copy(answered, design)
 
 
 def rater(served: Any, name: str) -> Any:

@@ -18,6 +18,7 @@ from evenhand.core.records import OK
 from evenhand.errors import ConfigError
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
+from evenhand.study.flow.design import Design
 from evenhand.study.server.dashboard import (
     Estimate,
     LiveEstimates,
@@ -55,18 +56,27 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory, effort_design: Design, make: Any) -> Path:
+    """A database of three people who finished, and one who stopped at the third page."""
+    path = tmp_path_factory.mktemp("answers") / "study.db"
+    with open_store(str(path)) as store:
+        served = make(store, effort_design)
+        for number in range(3):
+            browser = served.browser()
+            browser.begin(f"?PROLIFIC_PID=person{number}")
+            browser.finish(overall=str(1 + 2 * number), reason=f"reason {number}")
+        browser = served.browser()
+        browser.begin("?PROLIFIC_PID=stopped")
+        browser.answer("/step/0")
+        browser.answer("/step/1")
+    return path
+
+
 @pytest.fixture
-def answered(effort: Any) -> Any:
+def answered(answers: Path, effort_design: Design, serve_copy: Any) -> Any:
     """A study in which three people finished and one stopped at the third page."""
-    for number in range(3):
-        browser = effort.browser()
-        browser.begin(f"?PROLIFIC_PID=person{number}")
-        browser.finish(overall=str(1 + 2 * number), reason=f"reason {number}")
-    browser = effort.browser()
-    browser.begin("?PROLIFIC_PID=stopped")
-    browser.answer("/step/0")
-    browser.answer("/step/1")
-    return effort
+    return serve_copy(answers, effort_design)
 
 
 class TestDashboard:
