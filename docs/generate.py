@@ -286,7 +286,8 @@ def settings_part() -> str:
     """Return a table of settings for every section of `audit.toml`."""
     files = _rows(FileOptions, Table, only=inspect.signature(Table).parameters)
     shortcuts = [
-        (name, *_like(Prediction, name)) for name in ("threshold", "percentile", "favourable", "selected_word")
+        (name, *_like(Prediction, name))
+        for name in ("threshold", "percentile", "capacity", "favourable", "selected_word")
     ]
     sections: dict[str, list[tuple[str, str, str, str]]] = {
         "`[data]`": [

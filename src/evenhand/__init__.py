@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenhand.audits.improvability import ImprovabilityResult, improvability
     from evenhand.audits.paired import PairedResult, paired
     from evenhand.audits.parity import ParityResult, parity
+    from evenhand.audits.ranking import RankingResult, ranking
     from evenhand.audits.reliability import ReliabilityResult, reliability
     from evenhand.evidence.comparison import Comparison, compare
     from evenhand.models import fitted
@@ -37,6 +38,7 @@ __all__ = [
     "PairedResult",
     "ParityResult",
     "Prediction",
+    "RankingResult",
     "ReliabilityResult",
     "Table",
     "__version__",
@@ -51,6 +53,7 @@ __all__ = [
     "models",
     "paired",
     "parity",
+    "ranking",
     "reliability",
     "study",
     "testing",
@@ -66,6 +69,7 @@ _HOMES = {
     "PairedResult": "evenhand.audits.paired",
     "ParityResult": "evenhand.audits.parity",
     "Prediction": "evenhand.table",
+    "RankingResult": "evenhand.audits.ranking",
     "ReliabilityResult": "evenhand.audits.reliability",
     "Table": "evenhand.table",
     "agreement": "evenhand.audits.agreement",
@@ -77,6 +81,7 @@ _HOMES = {
     "improvability": "evenhand.audits.improvability",
     "paired": "evenhand.audits.paired",
     "parity": "evenhand.audits.parity",
+    "ranking": "evenhand.audits.ranking",
     "reliability": "evenhand.audits.reliability",
 }
 

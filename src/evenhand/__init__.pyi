@@ -13,6 +13,7 @@ import evenhand.audits.improvability.result as _audits_improvability_result
 import evenhand.audits.improvability.spec as _audits_improvability_spec
 import evenhand.audits.paired.result as _audits_paired_result
 import evenhand.audits.parity.result as _audits_parity_result
+import evenhand.audits.ranking.result as _audits_ranking_result
 import evenhand.audits.reliability.result as _audits_reliability_result
 import evenhand.audits.reliability.spec as _audits_reliability_spec
 import evenhand.core.records as _core_records
@@ -47,6 +48,7 @@ __all__ = [
     "PairedResult",
     "ParityResult",
     "Prediction",
+    "RankingResult",
     "ReliabilityResult",
     "Table",
     "__version__",
@@ -61,6 +63,7 @@ __all__ = [
     "models",
     "paired",
     "parity",
+    "ranking",
     "reliability",
     "study",
     "testing",
@@ -188,6 +191,118 @@ def parity(
     min_count: int = ...,
     thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
 ) -> ParityResult: ...
+
+class _RankingSettings(TypedDict, total=False):
+    query: ColumnArgument
+    size: int
+    metrics: str | Sequence[str] | None
+    reference: Mapping[str, str] | str | None
+    confidence: float
+    seed: int
+    min_count: int
+    thresholds: Sequence[Threshold | Mapping[str, object]]
+
+class _RankingResultValues(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    stratum: str | None
+    metric: str | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    joint_low: float | None
+    joint_high: float | None
+    status: str | None
+    lists: int | None
+
+class _RankingResultGaps(TypedDict, total=False):
+    model: str | None
+    model_reference: str | None
+    grouping: str | None
+    group: str | None
+    reference: str | None
+    stratum: str | None
+    metric: str | None
+    kind: Kind | None
+    against: Against | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    joint_low: float | None
+    joint_high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    worse_off: str | None
+    status: str | None
+    lists: int | None
+
+class _RankingResultShortlists(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    k: int | None
+    lists: int | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+
+class _RankingResultLeftOut(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    n: int | None
+    reason: str | None
+
+class RankingResult(_audits_ranking_result.RankingResult):
+    @overload  # type: ignore[override]
+    def get(
+        self, table: Literal["values"], **where: Unpack[_RankingResultValues]
+    ) -> _audits_ranking_result.RankingValue: ...
+    @overload
+    def get(self, table: Literal["gaps"], **where: Unpack[_RankingResultGaps]) -> _audits_ranking_result.RankingGap: ...
+    @overload
+    def get(
+        self, table: Literal["shortlists"], **where: Unpack[_RankingResultShortlists]
+    ) -> _audits_ranking_result.ShortlistRecord: ...
+    @overload
+    def get(self, table: Literal["left_out"], **where: Unpack[_RankingResultLeftOut]) -> _core_records.LeftOut: ...
+    @overload  # type: ignore[override]
+    def rows(
+        self, table: Literal["values"], **where: Unpack[_RankingResultValues]
+    ) -> tuple[_audits_ranking_result.RankingValue, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["gaps"], **where: Unpack[_RankingResultGaps]
+    ) -> tuple[_audits_ranking_result.RankingGap, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["shortlists"], **where: Unpack[_RankingResultShortlists]
+    ) -> tuple[_audits_ranking_result.ShortlistRecord, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["left_out"], **where: Unpack[_RankingResultLeftOut]
+    ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(self, table: Literal["values", "gaps", "shortlists", "left_out"]) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
+
+def ranking(
+    table: Table,
+    *,
+    query: ColumnArgument,
+    size: int = ...,
+    metrics: str | Sequence[str] | None = ...,
+    reference: Mapping[str, str] | str | None = ...,
+    confidence: float = ...,
+    seed: int = ...,
+    min_count: int = ...,
+    thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
+) -> RankingResult: ...
 
 class _EffortSettings(TypedDict, total=False):
     trajectory: ColumnArgument | Sequence[str]
@@ -1642,6 +1757,8 @@ class Audit(_Audit):
     @overload
     def __getitem__(self, audit: Literal["parity"]) -> ParityResult: ...
     @overload
+    def __getitem__(self, audit: Literal["ranking"]) -> RankingResult: ...
+    @overload
     def __getitem__(self, audit: Literal["effort"]) -> EffortResult: ...
     @overload
     def __getitem__(self, audit: Literal["disagreement"]) -> DisagreementResult: ...
@@ -1665,6 +1782,7 @@ def audit(
     allow_code: bool = ...,
     plan: str | os.PathLike[str] | None = ...,
     parity: _ParitySettings = ...,
+    ranking: _RankingSettings = ...,
     effort: _EffortSettings = ...,
     disagreement: _DisagreementSettings = ...,
     reliability: _ReliabilitySettings = ...,

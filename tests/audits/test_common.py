@@ -151,6 +151,11 @@ CASES = {
         {"metric": "improvable_fairness", "max": 0.05},
         read=("hired", "age", "income", "outcome", "sex"),
     ),
+    "ranking": Case(
+        {"query": "critic", "size": 5},
+        {"metric": "shortlist_rate", "max": 0.1},
+        read=("critic", "risk", "other_risk", "outcome", "race"),
+    ),
     "paired": Case(
         {"template": "critic", "answer": "hired", "favourable": "higher"},
         {"metric": "pass_rate", "max": 0.1},

@@ -14,7 +14,7 @@ from evenhand.table.frames import TableData
 from evenhand.table.keys import Key, Kind
 from evenhand.table.labels import families, labelled_key, with_value_labels
 from evenhand.table.roles import Prediction, Roles
-from evenhand.table.sources import Source, open_source, with_percentiles
+from evenhand.table.sources import Source, open_source, with_thresholds
 from evenhand.table.validation import state_key
 
 
@@ -78,7 +78,7 @@ class OpenedTable:
     Parameters
     ----------
     data, options : the data argument, and the file options.
-    roles : the roles, with the value labels of the file and with percentile thresholds as numbers.
+    roles : the roles, with the value labels of the file and with percentiles and capacities as thresholds.
     source : the opened data, with the columns that the roles add.
     kinds : the kind of every column.
     derived : group columns computed from those of the data.
@@ -131,7 +131,7 @@ def open_table(
     value_labels = {column: labels for column, labels in source.labels.items() if column not in columns}
     roles = with_value_labels(roles, value_labels)
     kinds = source.kinds()
-    roles, source = with_percentiles(roles, source, kinds)
+    roles, source = with_thresholds(roles, source, kinds)
     one_hot_columns = families(roles, kinds, portable=source.portable_sql)
     if one_hot_columns:
         source = replace(source, frame=source.frame.with_columns(**one_hot_columns))

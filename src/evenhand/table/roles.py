@@ -84,6 +84,7 @@ class Prediction(Settings):
         decisions, other numbers scores.
     threshold : a person is selected if the score is above it.
     percentile : the threshold as a percentile of the scores, of all people or some: `of`, `among`, `value`.
+    capacity : how many people can be selected, those with the highest scores: a whole number, or a share below 1.
     selected : the value of a decision column that means "selected" (default: 1, true, yes).
     favourable : the decision that is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag);
         of a number, 'higher' (a salary) or 'lower' (a price).
@@ -95,6 +96,7 @@ class Prediction(Settings):
     kind: PredictionKind | None = None
     threshold: float = 0.5
     percentile: Percentile | None = None
+    capacity: int | float | None = Field(None, gt=0)
     selected: Scalar | None = None
     favourable: Favourable | None = None
     range: tuple[float, float] = (0.0, 1.0)
@@ -114,7 +116,15 @@ class Prediction(Settings):
                 low=low,
                 high=high,
             )
-        if self.kind not in ("decision", "number") and not low <= self.threshold <= high:
+        if self.percentile is not None and self.capacity is not None:
+            raise SettingError("`percentile` and `capacity` both say who is selected; leave out one of the two")
+        if self.capacity is not None and self.capacity > 1 and self.capacity != int(self.capacity):
+            raise SettingError(
+                "`capacity` must be a whole number of people, or a share below 1; got {capacity:g}",
+                capacity=self.capacity,
+            )
+        is_given = self.percentile is None and self.capacity is None and self.kind not in ("decision", "number")
+        if is_given and not low <= self.threshold <= high:
             raise SettingError(
                 "`threshold` {threshold:g} lies outside the score range {low:g} to {high:g}; if scores have "
                 "another one, give their `range` too",
@@ -135,8 +145,8 @@ class Prediction(Settings):
                 kind="numbers (`kind='number'`)" if of_numbers else "scores and decisions",
                 choice="'selected' or 'not_selected'" if of_numbers else "'higher' or 'lower'",
             )
-        if self.kind == "number" and (self.percentile is not None or self.selected is not None):
-            raise SettingError("a number selects nobody: leave out `percentile` and `selected`")
+        if self.kind == "number" and (self.percentile, self.capacity, self.selected) != (None, None, None):
+            raise SettingError("a number selects nobody: leave out `percentile`, `capacity` and `selected`")
 
 
 class Roles(Settings):
@@ -237,11 +247,13 @@ class Roles(Settings):
         if self.id is not None:
             raise SettingError("a row that stands for several people (`count`) has no `id`; leave out one of the two")
         for name, prediction in self.predictions.items():
-            if prediction.percentile is not None:
-                raise SettingError(
-                    "the `percentile` of model {name!r} needs one row per person; with a `count`, give its `threshold`",
-                    name=name,
-                )
+            for role in ("percentile", "capacity"):
+                if getattr(prediction, role) is not None:
+                    raise SettingError(
+                        "the `{role}` of model {name!r} needs one row per person; with a `count`, give its `threshold`",
+                        role=role,
+                        name=name,
+                    )
         return self
 
     @property
@@ -265,7 +277,7 @@ def grouping_name(columns: Iterable[str]) -> str:
     return TIMES.join(columns)
 
 
-_OF_EACH_PREDICTION = ("threshold", "percentile", "favourable", "selected_word")
+_OF_EACH_PREDICTION = ("threshold", "percentile", "capacity", "favourable", "selected_word")
 
 
 def make_roles(**arguments: object) -> Roles:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from evenhand.errors import ConfigError, DataError, did_you_mean, problem
 from evenhand.messages import Message
+from evenhand.stats.types import FloatArray
 from evenhand.table.engines import Frame, collect, connect, needs_portable_sql, remote_engine_name, require_few_rows
 from evenhand.table.files import FileOptions, MisreadTypeError, engine_errors, open_files
 from evenhand.table.formats import matching_files, read_foreign, refuse_repeated_names
@@ -323,12 +324,12 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> tuple[Roles, Source]:
-    """Return roles with percentile thresholds as numbers, and the source with notes on them."""
+def with_thresholds(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> tuple[Roles, Source]:
+    """Return roles whose percentiles and capacities are thresholds, and the source with notes on them."""
     predictions, notes = dict(roles.predictions), list(source.notes)
     for name, prediction in predictions.items():
-        if prediction.percentile is not None:
-            threshold, note = _percentile(source, kinds, name, prediction)
+        if prediction.percentile is not None or prediction.capacity is not None:
+            threshold, note = _cut(source, kinds, name, prediction)
             predictions[name] = prediction.model_copy(update={"threshold": threshold})
             notes.append(note)
     if len(notes) == len(source.notes):
@@ -336,12 +337,12 @@ def with_percentiles(roles: Roles, source: Source, kinds: Mapping[str, Kind]) ->
     return roles.model_copy(update={"predictions": predictions}), replace(source, notes=tuple(dict.fromkeys(notes)))
 
 
-def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, Message]:
-    """Return a percentile of a model's scores (NumPy's, linear), and a note on it."""
-    percentile = prediction.percentile
-    assert percentile is not None  # noqa: S101
-    what = problem("`percentile` of the model {model!r}", model=model)
-    for column in (prediction.column, percentile.among):
+def _cut(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, Message]:
+    """Return the threshold that a percentile or a capacity of a model's scores means, and a note on it."""
+    percentile, whom = prediction.percentile, say("everybody")
+    role = "capacity" if percentile is None else "percentile"
+    what = problem("`{role}` of the model {model!r}", role=role, model=model)
+    for column in (prediction.column, None if percentile is None else percentile.among):
         if column is not None and column not in kinds:
             raise ConfigError(
                 "{what} needs column {column!r}, which is not in the data; {hint}",
@@ -353,17 +354,40 @@ def _percentile(source: Source, kinds: Mapping[str, Kind], model: str, predictio
         raise ConfigError(
             "{what} needs scores; column {column!r} does not hold numbers.", what=what, column=prediction.column
         )
-    selected_rows, whom = source.frame, say("everybody")
-    if percentile.among is not None:
+    selected_rows = source.frame
+    if percentile is not None and percentile.among is not None:
         selected_rows = selected_rows.filter(nw.col(percentile.among).cast(nw.String) == str(percentile.value))
         whom = say("people_with", column=percentile.among, value=str(percentile.value))
     with engine_errors():
         require_few_rows(selected_rows)
         scores = np.asarray(
-            fetch_arrays(selected_rows.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"]
+            fetch_arrays(selected_rows.select(score=nw.col(prediction.column).cast(nw.Float64)))["score"], np.float64
         )
-    finite = scores[np.isfinite(scores.astype(np.float64))]
-    if finite.size == 0:
+    known = scores[np.isfinite(scores)]
+    if known.size == 0:
         raise DataError("{what}: no score of {whom} is known; mend `among` or `value`.", what=what, whom=whom)
-    cut = float(np.percentile(finite.astype(np.float64), percentile.of))
-    return cut, say("selects_above", model=model, cut=cut, percentile=percentile.of, whom=whom, people=int(finite.size))
+    if percentile is None:
+        return _capacity(np.sort(known)[::-1], model, float(prediction.capacity or 0.0))
+    cut = float(np.percentile(known, percentile.of))  # NumPy's, linear
+    return cut, say("selects_above", model=model, cut=cut, percentile=percentile.of, whom=whom, people=int(known.size))
+
+
+def _capacity(scores: FloatArray, model: str, capacity: float) -> tuple[float, Message]:
+    """Return the highest score that is not selected, and a note; people who share it are not, so that nobody is drawn.
+
+    `scores` are in falling order.
+    """
+    places = int(capacity * len(scores)) if capacity < 1 else int(capacity)
+    if not 0 < places < len(scores):
+        raise DataError(
+            "the `capacity` of the model {model!r} is {capacity:g}, which selects {places} of {people:,} people; it "
+            "must select some and not all.",
+            model=model,
+            capacity=capacity,
+            places=places,
+            people=len(scores),
+        )
+    cut = float(scores[places])
+    selected, tied = int((scores > cut).sum()), int((scores == cut).sum())
+    note = "capacity_tied" if selected < places else "capacity"
+    return cut, say(note, model=model, cut=cut, places=places, selected=selected, tied=tied)

@@ -122,9 +122,10 @@ class Table:
     predictions
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
-    threshold, percentile, favourable, selected_word
+    threshold, percentile, capacity, favourable, selected_word
         Defaults for all predictions: selected if the score is above the threshold, or above a percentile of the
-            scores, as ``{"of": 62, "among": "charge", "value": "felony"}``; whether being selected is good for the
+            scores, as ``{"of": 62, "among": "charge", "value": "felony"}``, or among so many of the highest scores (a
+            whole number of people, or a share below 1); whether being selected is good for the
             person ('selected') or bad ('not_selected'), of a number which side is good ('higher' or 'lower'); the verb
             of the findings, "selects" or your own: "flags", "refuses".
     people
@@ -171,6 +172,7 @@ class Table:
         cluster: ColumnArgument | None = None,
         threshold: float | None = None,
         percentile: Mapping[str, Any] | None = None,
+        capacity: float | None = None,
         favourable: Favourable | None = None,
         selected_word: str | None = None,
         people: str | None = None,
@@ -199,6 +201,7 @@ class Table:
             one_hot=one_hot,
             threshold=threshold,
             percentile=percentile,
+            capacity=capacity,
             favourable=favourable,
             selected_word=selected_word,
             people=people,

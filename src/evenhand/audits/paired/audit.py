@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audits.paired.estimate import TemplateMeans, gap_estimates, placebo_records, value_estimates
+from evenhand.audits.paired.estimate import gap_estimates, placebo_records, value_estimates
 from evenhand.audits.paired.findings import make_claims, paired_notes
 from evenhand.audits.paired.gather import Answers, gather
 from evenhand.audits.paired.messages import say
@@ -21,6 +21,7 @@ from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, require_name
+from evenhand.stats.within_units import UnitMeans
 from evenhand.table.table import Table
 
 
@@ -75,10 +76,10 @@ def run(table: Table, spec: PairedSpec) -> Draft[PairedResult]:
         step(f"Comparing {metric.replace('_', ' ')}")
         value, largest = answers.of(metric), _largest(answers, metric)
         values += value_estimates(
-            TemplateMeans.build(answers.template, everybody, 1, value, largest), None, [OVERALL], metric, spec
+            UnitMeans.build(answers.template, everybody, 1, value, largest), None, [OVERALL], metric, spec
         )
         for grouping in groupings:
-            means = TemplateMeans.build(answers.template, grouping.code, len(grouping.groups), value, largest)
+            means = UnitMeans.build(answers.template, grouping.code, len(grouping.groups), value, largest)
             values += value_estimates(means, grouping.name, grouping.groups, metric, spec)
             gaps += gap_estimates(means, grouping, metric, spec)
     placebos = placebo_records(answers, metrics[0], _largest(answers, metrics[0]), spec) if answers.placebos else ()
