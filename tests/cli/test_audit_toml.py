@@ -148,7 +148,7 @@ SCORED = """
 [data]
 source = "people.csv"
 outcome = "missed_payment"
-groups = ["sex", ["race", "sex"]]
+groups = ["sex", "race"]
 weight = "weight"
 predictions = { xgboost = "risk_xgboost" }
 favourable = "not_selected"

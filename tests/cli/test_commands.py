@@ -189,7 +189,8 @@ def test_the_summary(cli: Cli, place: Path) -> None:
 def test_many_tables_are_one_line_of_the_summary(cli: Cli, place: Path) -> None:
     rows = [f"{i % 7},{i % 3},{i * 7 % 100 / 100},{i % 2}" for i in range(600)]
     (place / "long.csv").write_text("\n".join(["g,h,s,y", *rows]), encoding="utf-8")
-    done = cli("audit", "long.csv", "--groups", "g,h,g+h", "--scores", "s", "--outcome", "y")
+    asked = ("--groups", "g,h,g+h", "--scores", "s", "--outcome", "y", "--metrics", "selection_rate,tpr,fpr")
+    done = cli("audit", "long.csv", *asked)
     assert len(list((place / "out").glob("table-*.csv"))) > 1
     assert done.stdout.endswith("Report: out/report.html\nTables too long for the page: out/table-*.csv\n")
 
