@@ -185,7 +185,7 @@ def _pooled_table(rows: list[Pooled], counted: Result, number: int) -> DisplayTa
         "Remark": lambda r: "" if r.status == OK else r.status.text,
     }
     within = ", ".join(getattr(counted.spec, "within", ()))
-    caption = f"{first.model}, by {first.grouping}: every group beside {first.highest}, pooled within {within}"
+    caption = f"{first.model}, by {first.grouping}: each group compared with {first.highest}, pooled within {within}"
     return make_table(caption, columns, rows, folded=number >= OPEN_TABLES)
 
 
