@@ -19,7 +19,7 @@ from numpy.random import Generator
 from benchmarks.coverage._lines import Book
 from evenhand.audits.effort.reweight import EffortReweighter
 from evenhand.audits.effort.spec import EffortSpec
-from evenhand.core.reweighting import Mix
+from evenhand.core.capabilities import Mix
 from evenhand.messages import Message
 from evenhand.stats.intervals import clopper_pearson, mover_difference
 from evenhand.stats.pairs import individual_fairness

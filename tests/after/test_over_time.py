@@ -14,7 +14,7 @@ from scipy.stats import binom
 import evenhand as eh
 from evenhand.after.drift import _clearest_period, _drift, _holm_adjusted_drifts, _order_notes, in_time
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.counting import GroupSeries
+from evenhand.core.capabilities import GroupSeries
 from evenhand.core.display import Figure
 from evenhand.errors import ConfigError
 from evenhand.report.answer import answer

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.after.messages import say
 from evenhand.after.records import Drift, Extra, Period
-from evenhand.core.counting import GroupSeries, Periods
+from evenhand.core.capabilities import GroupSeries, Periods
 from evenhand.core.result import Result
 from evenhand.errors import ConfigError
 from evenhand.messages import Argument, Message

@@ -19,13 +19,13 @@ from evenhand.after.messages import say
 from evenhand.after.records import Extra, Shift
 from evenhand.audits import REGISTRY
 from evenhand.charts import MOST_ROWS, Forest, forest, forest_row
+from evenhand.core.capabilities import Mix, Reweighter
 from evenhand.core.display import Figure, Number, Range, Section, make_table
 from evenhand.core.findings import SHORT_VERDICTS, Finding, join_sentences
 from evenhand.core.methods import method
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OVERALL, Kind
 from evenhand.core.result import Result
-from evenhand.core.reweighting import Mix, Reweighter
 from evenhand.core.spec import Spec
 from evenhand.core.thresholds import UNDECIDED, Verdict
 from evenhand.errors import ConfigError, count, require_name

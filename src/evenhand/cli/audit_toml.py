@@ -11,7 +11,7 @@ from itertools import chain
 
 from evenhand.audits import REGISTRY
 from evenhand.cli.proposal import Proposal, cut_points, in_unit_range, looks_like_percent
-from evenhand.core.proposing import SeenFile, quoted, toml_list
+from evenhand.core.capabilities import SeenFile, quoted, toml_list
 from evenhand.table.files import FileOptions
 from evenhand.table.profile import ColumnProfile, Look
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 TIMINGS_HELP = "Show at the end where the time went, by section and step; run.json keeps it."
-_MOST_FINDINGS = 8
 _SHORT = 2.0  # seconds after which a query's remaining time is estimated
 FINE, BROKEN, BAD_INPUT, UNDECIDED, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -171,14 +170,14 @@ def print_summary(audit: Audit) -> None:
     for sentence in told.sentences[1:]:
         out.print(Text(sentence))
     out.print()
-    lines = in_order(audit.findings)
+    lines, most = in_order(audit.findings), 8
     judged = [group for group in lines if group[0].threshold is not None]
     others = lines[len(judged) :]
-    for group in judged or others[:_MOST_FINDINGS]:
+    for group in judged or others[:most]:
         _print_finding(*group)
     for row in told.in_brief:
         _print_answer(row.question, row.lines)
-    _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[_MOST_FINDINGS:]))))
+    _print_dim(_left_out(len(judged), sum(map(len, others if judged else others[most:]))))
     _print_notes(audit)
 
 

@@ -12,14 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
-    from evenhand.core.counting import Counting
+    from evenhand.core.capabilities import Counting, Live, MakeReweighter, Proposing
     from evenhand.core.display import DisplayTable, Figure, Method
-    from evenhand.core.live import Live
     from evenhand.core.metrics import Metric
     from evenhand.core.power import Power
-    from evenhand.core.proposing import Proposing
     from evenhand.core.result import Draft, Result
-    from evenhand.core.reweighting import MakeReweighter
     from evenhand.core.spec import Spec
     from evenhand.core.withhold import Withholder
     from evenhand.messages import Catalogue

@@ -14,7 +14,7 @@ import numpy as np
 
 import evenhand as eh
 from evenhand.audits import REGISTRY
-from evenhand.core.live import Live
+from evenhand.core.capabilities import Live
 from evenhand.errors import ConfigError, EvenhandError
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared

@@ -16,7 +16,7 @@ from evenhand.after.messages import say
 from evenhand.after.profiles import PROFILES
 from evenhand.after.profiles.result import Impact, Pooled, Rate
 from evenhand.audits import REGISTRY
-from evenhand.core.counting import GroupCounts, counted_groups
+from evenhand.core.capabilities import GroupCounts, counted_groups
 from evenhand.core.records import OK
 from evenhand.core.result import Result
 from evenhand.core.spec import Spec

@@ -29,7 +29,7 @@ from evenhand.audits.disagreement.messages import say
 from evenhand.audits.disagreement.metrics import METRICS, computed_metrics
 from evenhand.audits.disagreement.result import DisagreementGap, DisagreementResult
 from evenhand.audits.disagreement.spec import DisagreementSpec
-from evenhand.core.live import Live
+from evenhand.core.capabilities import Live
 from evenhand.core.progress import step
 from evenhand.core.result import Draft, finalize
 from evenhand.core.spec import audit_function

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar
 
-from evenhand.core.proposing import Proposing, SeenFile, quoted, toml_list
+from evenhand.core.capabilities import Proposing, SeenFile, quoted, toml_list
 
 _GUESSES = 6
 

@@ -13,8 +13,8 @@ from evenhand.audits.effort.gather import EffortPeople, gather
 from evenhand.audits.effort.imputation import is_uncertain
 from evenhand.audits.effort.large_table import MOST_IN_MEMORY
 from evenhand.audits.effort.messages import say
+from evenhand.core.capabilities import Mix, threshold_of
 from evenhand.core.findings import Finding
-from evenhand.core.reweighting import Mix, threshold_of
 from evenhand.core.thresholds import Verdict, judge
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared

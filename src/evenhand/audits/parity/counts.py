@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.audits.parity.definition import ParityMetric
 from evenhand.audits.parity.gather import state_codes
 from evenhand.audits.parity.metrics import METRICS
-from evenhand.core.counting import Counting, GroupCounts, GroupSeries, Periods, counted_groups
+from evenhand.core.capabilities import Counting, GroupCounts, GroupSeries, Periods, counted_groups
 from evenhand.core.groups import reference_of
 from evenhand.core.records import OVERALL, STANDARDISED
 from evenhand.core.result import Result

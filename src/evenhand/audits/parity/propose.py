@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.core.proposing import Proposing, SeenFile
+from evenhand.core.capabilities import Proposing, SeenFile
 
 _SECTION = """\
 [parity]

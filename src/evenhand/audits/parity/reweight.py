@@ -10,9 +10,9 @@ import numpy as np
 from evenhand.audits.parity.gather import GroupCells
 from evenhand.audits.parity.messages import say
 from evenhand.audits.parity.metrics import METRICS
+from evenhand.core.capabilities import Mix, threshold_of
 from evenhand.core.findings import Finding
 from evenhand.core.records import OK, STANDARDISED
-from evenhand.core.reweighting import Mix, threshold_of
 from evenhand.core.thresholds import Verdict, judge
 from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
