@@ -17,6 +17,7 @@ from evenhand.stats.within_units import UnitMeans
 MEASURED = ("stats/sign_flips.py", "stats/within_units.py", "audits/ranking/ranks.py")
 METRICS = {"shortlist rate": 1.0, "exposure": 3.0, "pairwise accuracy": 1.0}
 SHORTLIST = 5
+FEW = "a list often has one or two candidates of the small group, so that the differences are skewed"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Population:
     advantage : by which the scores of the first group are higher.
     share : of the first group, on average over lists.
     uneven : whether the share differs from list to list.
+    allowed, why : what is promised where it is less than 95 %, and why.
     """
 
     name: str
@@ -37,11 +39,13 @@ class Population:
     advantage: float = 0.0
     share: float = 0.5
     uneven: bool = False
+    allowed: float | None = None
+    why: str = ""
 
 
 POPULATIONS = (
     *(Population("equal groups", lists) for lists in (10, 30, 200)),
-    Population("equal groups, one in ten of a group", 60, share=0.1),
+    Population("equal groups, one in ten of a group", 60, share=0.1, allowed=0.92, why=FEW),
     Population("equal groups, in other shares in every list", 60, uneven=True),
     Population("scores .3 sd higher", 60, advantage=0.3),
     Population("scores .3 sd higher, in other shares in every list", 60, advantage=0.3, uneven=True),
@@ -92,12 +96,21 @@ def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
     for name in METRICS:
         covers, rejects = found[name].astype(np.bool_).T
         population = f"{of.name}, {of.lists} lists"
-        interval = Line(what=f"interval of a gap in {name}", population=population, kind="interval", nominal=0.95)
+        interval = Line(
+            what=f"interval of a gap in {name}",
+            population=population,
+            kind="interval",
+            nominal=0.95,
+            allowed=of.allowed,
+            why=of.why,
+        )
         test = Line(
             what=f"test of a gap in {name}",
             population=population,
             kind="test" if is_null else "power",
             nominal=0.05 if is_null else None,
+            allowed=None if of.allowed is None or not is_null else 1.0 - of.allowed,
+            why=of.why,
         )
         lines += [interval.seen(covers), test.seen(rejects)]
     return lines
