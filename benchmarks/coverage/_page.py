@@ -21,7 +21,7 @@ _TITLES = {
 }
 _WORST = ("What is promised", "Population", "Nominal", "Observed", "Samples", "Beside", "Measured by")
 _METHODS = ("Method", "Populations", "Nominal", "Worst", "Median", "Worst in", "Measured by")
-_FEWEST_WORST = 25
+_FEWEST_WORST = 15
 
 Named = tuple[str, Line]
 
@@ -111,20 +111,37 @@ def _mark(lines: Iterable[Line]) -> str:
 
 def _then_and_now(lines: Sequence[Named]) -> str:
     """Return the table of `independent_check.csv`, what independent checks found, beside what these lines say now."""
-    heads = ("Point", "What", "Before (independent check)", "Now", "Samples", "Another rule, same samples", "Measured by")
-    rows = []
+    heads = ("Point", "What", "Before (independent check)", "Now", "Samples", "Another rule, same samples", "By")
+    found: dict[tuple[str, str, str, str], list[Line]] = {}
     with (RESULTS / "independent_check.csv").open(encoding="utf-8") as file:
         checked = [tuple(row) for row in csv.reader(file)][1:]
     for point, what, before, name, words, population in checked:
-        for own, line in lines:
-            if own == name and words in line.what and population in line.population:
-                beside = "" if line.beside is None else f"{line.oracle}: {line.beside:.3f}"
-                rows.append((point, what, before, _observed(line), f"{line.samples:,}", beside, f"`{name}`{_mark([line])}"))
+        here = [line for own, line in lines if own == name and words in line.what and population in line.population]
+        found.setdefault((point, what, before, name), []).extend([x for x in here if x.what == words] or here)
+    rows = [
+        (point, what, before, "; ".join(map(_observed, here)), _each(line.samples for line in here), _beside(here), by)
+        for (point, what, before, name), here in found.items()
+        if here and (by := f"`{name}`{_mark(here)}")
+    ]
     return (
         "## Then and now\n\nThe figures of the checks were found on populations of their own, through the public API; "
         "those of now are lines of these benchmarks, whose populations are the same or near them.\n\n"
         f"{_table(heads, rows)}\n"
     )
+
+
+def _each(samples: Iterable[int]) -> str:
+    """Return how many samples each line has, once if all have as many."""
+    return "; ".join(f"{number:,}" for number in dict.fromkeys(samples))
+
+
+def _beside(lines: Sequence[Line]) -> str:
+    """Return what other rules found in the same samples."""
+    told: dict[str, list[str]] = {}
+    for line in lines:
+        if line.beside is not None:
+            told.setdefault(line.oracle, []).append(f"{line.beside:.3f}")
+    return "; ".join(f"{oracle}: {', '.join(shares)}" for oracle, shares in told.items())
 
 
 def _observed(line: Line) -> str:

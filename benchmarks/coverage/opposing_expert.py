@@ -17,6 +17,7 @@ from numpy.random import Generator
 import evenhand as eh
 from benchmarks.coverage._lines import Book, Line
 from evenhand.core.findings import Finding
+from evenhand.messages import Message
 from evenhand.stats.types import BoolArray, FloatArray
 
 MEASURED = ("core", "audits/parity", "audits/effort", "stats/two_rates", "stats/permutation", "table/repeats.py")
@@ -136,8 +137,7 @@ def reruns(
     """Tell whether as many people more as a report asks for decide its verdict; the promise beside it."""
     limits = [{"metric": "selection_rate", **limit}]
     first = verdict_of(decided(sizes, np.round(np.multiply(sizes, rates)).astype(int).tolist(), thresholds=limits))
-    why = first.reason.args["text"] if first.reason is not None else None
-    more = float(getattr(why, "args", {})["needed"])
+    more = _needed(first.reason)
     larger = np.rint(np.multiply(sizes, 1 + more / sum(sizes))).astype(int)
 
     def is_decided() -> bool:
@@ -145,6 +145,16 @@ def reruns(
         return verdict_of(again).verdict != "insufficient_evidence"
 
     return np.array([is_decided() for _ in range(samples)]), np.full(samples, 0.8)
+
+
+def _needed(reason: object) -> float:
+    """Return how many more people the reason of an open verdict asks for; 0 if it names no number."""
+    if isinstance(reason, tuple):
+        return max(map(_needed, reason), default=0.0)
+    if not isinstance(reason, Message):
+        return 0.0
+    own = reason.args.get("needed")
+    return _needed(tuple(reason.args.values())) if own is None else float(str(own))
 
 
 def warned(samples: int, rng: Generator, *, rows: int, two: bool = False) -> BoolArray:

@@ -11,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits.parity.pairs import MeanPairs, worst_p
 from evenhand.core.records import STANDARDISED, Kind, limits_to_judge
-from evenhand.stats.permutation import GroupedValues, compare_means
+from evenhand.stats.permutation import MOST_FINDINGS, GroupedValues, compare_means
 from evenhand.stats.two_rates import compare_rates
 
 KINDS: tuple[Kind, ...] = ("difference", "ratio")
@@ -212,7 +212,7 @@ def test_standardised_rates_have_the_test_of_people_who_change_groups_within_str
             shares=np.bincount(stratum).astype(float),
             contrast=kind,
             bounds=(0.0, 1.0),
-            level=0.05 / 20 / 2,
+            level=0.05 / MOST_FINDINGS / 2,
         )
         gap = gaps[kind, "reference", "a"]
         assert (gap.value, gap.p_value) == pytest.approx((found.estimate, found.p_value), rel=1e-6)

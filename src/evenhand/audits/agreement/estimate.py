@@ -42,6 +42,7 @@ from evenhand.stats.intervals import (
     student_t,
     tail_share,
 )
+from evenhand.stats.permutation import MOST_FINDINGS
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 R = TypeVar("R", AgreementValue, AgreementGap)
@@ -50,8 +51,6 @@ _LEVELS = 4
 """Confidences whose records are kept for a group or a metric."""
 
 EXACT, BOOTSTRAP, PERMUTATION, CLUSTERS = "exact", "bootstrap", "permutation", "clusters"
-
-_FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
 
 
 def value_estimates(
@@ -284,7 +283,7 @@ class _GapMaker:
     def _categories(self, first: IntArray, second: IntArray) -> _Test:
         """Compare the people of every two groups: by the exact test of two rates, or by exchanging them."""
         tested = [self.metric.share is not None or group.variation.too_little(None) is None for group in self.drawn]
-        level = self.alpha / max(1, len(first)) / _FINDINGS
+        level = self.alpha / max(1, len(first)) / MOST_FINDINGS
         gaps = [
             self.values[a].compare(self.values[b], level) if tested[a] and tested[b] else None
             for a, b in zip(first.tolist(), second.tolist(), strict=True)

@@ -22,13 +22,12 @@ from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.effort import effort_bins
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.permutation import MeanComparison, compare_means, compare_moments
+from evenhand.stats.permutation import MOST_FINDINGS, MeanComparison, compare_means, compare_moments
 from evenhand.stats.types import FloatArray
 from evenhand.table.table import Table
 
 _CLEAR = 0.05  # the level, adjusted for all pairs, at which two groups differ clearly
 _LEAST_OF_CELLS = 2  # people of each group in a bin counted by a data engine, where a variance is needed
-_FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
 
 Compare = Callable[[int, int, float], MeanComparison]
 """Compares the groups at two positions, at levels down to the third argument."""
@@ -118,7 +117,7 @@ def _worst_pair(bins: EffortBins, compare: Compare, least: int) -> EqualEffort:
     A bin is compared if both groups have `least` people there.
     """
     pairs = list(combinations(bins.large_groups[None].tolist(), 2))
-    level = _CLEAR / max(1, len(pairs)) / _FINDINGS
+    level = _CLEAR / max(1, len(pairs)) / MOST_FINDINGS
     found = {pair: each for pair in pairs if (each := compare(*pair, level)).basis != "none"}
     if not found:
         return EqualEffort(model=bins.model, grouping=bins.grouping)

@@ -13,7 +13,7 @@ from evenhand.audits.parity.estimate import GroupValues, PeopleOfGroups
 from evenhand.core.records import Kind
 from evenhand.stats import intervals
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.permutation import MeanComparison, compare_means
+from evenhand.stats.permutation import MOST_FINDINGS, MeanComparison, compare_means
 from evenhand.stats.permutation.cells import two_group_cells
 from evenhand.stats.permutation.means import comparison_of
 from evenhand.stats.permutation.reference import Approximated
@@ -23,7 +23,6 @@ from evenhand.stats.worst_pair import narrowest_ratio, smallest_alpha, widest_di
 
 _CLEAR = 0.05  # the level of a report
 _MOST_DRAWN, _NEAR_LEAST = 50, 20.0
-_FINDINGS = 20.0  # that share it, for which there are enough draws
 
 
 class Pairs(Protocol):
@@ -271,7 +270,7 @@ class StandardisedPairs(_ComparedPairs):
 
 def _level(pairs: int) -> float:
     """Return the smallest level at which one of so many pairs may decide."""
-    return _CLEAR / _FINDINGS / max(1, pairs)
+    return _CLEAR / MOST_FINDINGS / max(1, pairs)
 
 
 def _are_many(sides: Sequence[object], of_worst: bool) -> bool:

@@ -40,6 +40,7 @@ from evenhand.stats.noise import (
     simulate,
     with_derived,
 )
+from evenhand.stats.permutation import MOST_FINDINGS
 from evenhand.stats.reliability import (
     Curves,
     PeopleDraws,
@@ -59,7 +60,6 @@ PEOPLE_REPLICATES = 20
 """Replicates of the bootstrap over people; with fewer the interval is longer, not shorter."""
 
 _CLEAR = 0.05  # the level at which two groups differ clearly
-_FINDINGS = 20.0  # of a run, for whose Holm levels there are enough draws
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -181,7 +181,7 @@ def _compared(
                     experiment.base.fold[rows],
                     group[rows] == pair[0],
                     bounds=_bounds(name, experiment),
-                    level=_CLEAR / setup.tests / _FINDINGS,
+                    level=_CLEAR / setup.tests / MOST_FINDINGS,
                 ),
             )
 
