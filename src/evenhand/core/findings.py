@@ -357,7 +357,7 @@ class FindingMaker:
         numbers = [say("detail", parts=tuple(parts))] if parts else []
         condition = None if outcome.verdict in _ON_LIMITS else claim.condition
         not_compared = None if outcome.verdict == "meets" else claim.omitted.names()
-        more = (condition, aside, not_compared)
+        more = (_clear_alone(record, outcome), condition, aside, not_compared)
         return join_sentences([*numbers, *(message for message in more if message is not None)])
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
@@ -447,6 +447,16 @@ def interval_message(low: float | None, high: float | None, style: Format) -> Me
     return (
         say("at_least_value", low=low, unit=style) if high is None else say("between", low=low, high=high, unit=style)
     )
+
+
+def _clear_alone(record: Value | Gap, outcome: ClaimOutcome) -> Message | None:
+    """Return why a difference is not clear although the interval beside it excludes none."""
+    if not isinstance(record, Gap) or outcome.significance != "not_significant" or outcome.bounds is not None:
+        return None
+    low, high = limits_to_judge(record)
+    equal = 1.0 if record.kind == "ratio" else 0.0
+    excludes = (low is not None and low > equal) or (high is not None and high < equal)
+    return say("clear_alone", n=outcome.family.size) if excludes and outcome.family is not None else None
 
 
 def _p_values(outcome: ClaimOutcome, alone: float, alpha: float) -> Message:

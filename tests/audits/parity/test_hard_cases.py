@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.core.findings import sentences_of
 from evenhand.errors import ConfigError, DataError
 from evenhand.messages import language
 from evenhand.stats.intervals import normal_quantile, wilson
@@ -287,3 +288,19 @@ def test_too_few_people_to_compare_says_how_many_a_group_needs() -> None:
     assert "10" in str(found.reason)
     assert found.reason is not None
     assert language("de").translates(found.reason)
+
+
+def test_no_clear_difference_beside_an_interval_without_0_says_why() -> None:
+    """Taken alone the difference is clear, and with the tests of the other groupings it is not."""
+    near = [1] * 225 + [0] * 175 + [1] * 192 + [0] * 208
+    groups = {f"g{number}": [str((place >> number) % 2) for place in range(800)] for number in range(5)}
+    data: dict[str, Any] = {"race": ["A"] * 400 + ["B"] * 400, "near": near, **groups}
+    table = eh.Table(data, groups=["race", *groups], predictions="near")
+    findings = eh.parity(table, metrics="selection_rate").findings
+    (found,) = (finding for finding in findings if finding.grouping == "race")
+    assert found.significance == "not_significant"
+    assert (found.low or 0.0) > 0
+    parts = [part.id for part in sentences_of(found.detail)] if found.detail is not None else []
+    assert "core.clear_alone" in parts
+    others = [finding for finding in findings if finding.grouping != "race"]
+    assert not any("core.clear_alone" in str(finding.to_dict()) for finding in others if not finding.low)
