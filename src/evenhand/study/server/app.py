@@ -1,4 +1,4 @@
-"""The web application of a study: its routes, what every page needs, and the JSON beside the pages."""
+"""The web application of a study: routes, shared page context and JSON endpoints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HEALTH_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file that pages load: its bytes and what kind they are, read once at the start."""
+    """A static file: content, media type and version hash, read once at startup."""
 
     content: bytes
     kind: str
@@ -60,15 +60,15 @@ class StaticFile:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AppContext:
-    """What every page needs.
+    """The objects that every page needs.
 
     Parameters
     ----------
     design, study : the study as it is shown, and as it is stored.
     security : cookies and tokens.
-    templates : the Jinja environment; everything is escaped. `static("style.css")` in a template is a file's address.
+    templates : the Jinja environment; everything is escaped. `static("style.css")` returns the address of a file.
     files : the static files by name.
-    newcomers : how many people an address may enrol; None for any number.
+    newcomers : limit on enrolments per address; None for no limit.
     """
 
     design: Design
@@ -79,7 +79,7 @@ class AppContext:
     newcomers: Rates | None = None
 
     def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """Return a page made from a template."""
+        """Return a rendered template."""
         return HTMLResponse(self.templates.get_template(template).render(values), status)
 
 
@@ -93,15 +93,15 @@ def create_app(
     enrolments: float = math.inf,
     on_close: Callable[[], None] | None = None,
 ) -> FastAPI:
-    """Return the application of one study.
+    """Return the web application of one study.
 
     Parameters
     ----------
     design, study : the study as it is shown, and as it is stored.
-    estimates : what the dashboard estimates from responses; none by default.
-    https : whether people reach it over https, directly or through a proxy.
-    rate : requests a second that one address may send, four seconds' worth at once; `math.inf` for any number.
-    enrolments : people an hour whom one address may enrol, an hour's worth at once; `math.inf` for any number.
+    estimates : function that computes the dashboard's estimates; none by default.
+    https : whether clients reach it over https, directly or through a proxy.
+    rate : maximum requests per second and address, with bursts of four seconds; `math.inf` for no limit.
+    enrolments : maximum enrolments per hour and address, with bursts of one hour; `math.inf` for no limit.
     on_close : called when the server stops, such as `Store.close`.
     """
     files = read_static(_HERE / "static")
@@ -149,20 +149,20 @@ async def _on_http_error(request: Request, error: Any) -> Response:
 
 
 async def _on_invalid_request(request: Request, error: Any) -> Response:
-    # A value in the address that is no number names no page.
+    # A non-numeric path parameter means that there is no such page.
     status = 422 if error.errors()[0]["loc"][0] == "body" else 404
     return error_response(request.app.state.context, request.scope, status)
 
 
 def make_templates(files: Mapping[str, StaticFile]) -> jinja2.Environment:
-    """Return the Jinja environment, which knows the addresses of the static files."""
+    """Return the Jinja environment with the addresses of the static files."""
     environment = TEMPLATES.overlay()
     environment.globals = {**TEMPLATES.globals, "static": lambda name: f"/static/{name}?v={files[name].version}"}
     return environment
 
 
 def read_static(folder: Path) -> dict[str, StaticFile]:
-    """Read the static files; only what is read here can be asked for."""
+    """Read the static files; no other file is served."""
     files = {}
     for path in sorted(folder.iterdir()):
         if path.is_file():
@@ -188,35 +188,35 @@ def _static_route(files: Mapping[str, StaticFile]) -> Callable[[str], Any]:
 
 
 Plain = Annotated[str, Field(pattern="^[^\\u0000]*$")]
-"""What every database stores."""
+"""Text that every database can store."""
 
 
 class Draft(BaseModel, extra="forbid"):
-    """What somebody has typed so far: the fields of a form, with the revision of the answer that it was made from."""
+    """The unfinished fields of a form, with the revision of the answer that they edit."""
 
     fields: Annotated[dict[Plain, Plain | list[Plain]], Field(max_length=MOST_FIELDS)]
 
 
 class Problem(BaseModel):
-    """What went wrong, in one sentence."""
+    """An error message of one sentence."""
 
     error: str
 
 
 class Health(BaseModel):
-    """Whether the server reaches its database."""
+    """The result of the database health check."""
 
     status: str
 
 
 class Stamp(BaseModel):
-    """Which state of the dashboard there is."""
+    """The hash of the dashboard's current numbers."""
 
     stamp: str
 
 
 class Kept(BaseModel):
-    """Whether a draft was kept; it is not where a newer answer is stored, or the person has finished."""
+    """Whether a draft was stored; not if a newer answer is stored or the participant has finished."""
 
     kept: bool
 
@@ -233,12 +233,12 @@ def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Des
     """Return the JSON routes."""
     routes = APIRouter(prefix="/api")
     study, design = context.study, context.design
-    # Of its own, so that a database that says nothing holds up one thread, and further checks are answered in time.
+    # A separate thread, so that an unresponsive database blocks only it and further checks still time out.
     checks = ThreadPoolExecutor(1, thread_name_prefix="health")
 
     @routes.get("/health", responses=_problems())
     async def health() -> Health:
-        """Tell whether the server is well; it is not unless the database answers within two seconds."""
+        """Return ok if the database answers within two seconds, else 503."""
         asked = asyncio.get_running_loop().run_in_executor(checks, lambda: study.closed)
         try:
             await asyncio.wait_for(asked, HEALTH_SECONDS)
@@ -248,7 +248,7 @@ def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Des
 
     @routes.put("/draft/{index}", responses=_problems(403, 404, 413, 415, 422), dependencies=[Depends(_require_json)])
     async def draft(request: Request, index: Annotated[int, PathParameter(ge=0, le=100_000)], sent: Draft) -> Kept:
-        """Keep what somebody has typed so far; the header X-CSRF-Token must hold the token of their form."""
+        """Store a draft of a form; the header X-CSRF-Token must contain the form's token."""
         visitor = context.security.require_csrf(request)
         return Kept(kept=await participant.run_page(keep, visitor, index, sent.fields))
 
@@ -267,7 +267,7 @@ def _json_router(context: AppContext, dashboard: Dashboard, desk: researcher.Des
 
     @routes.get("/dashboard", responses=_problems(401, 403))
     def stamp(request: Request) -> Stamp:
-        """Return a text that changes when any number of the dashboard does."""
+        """Return a hash that changes when any number of the dashboard does."""
         desk.require(request)
         return Stamp(stamp=dashboard.state().stamp)
 

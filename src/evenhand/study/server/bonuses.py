@@ -1,4 +1,4 @@
-"""Whom to pay which bonus: for the truth serum as the analysis has it, for reasons as two raters rated them."""
+"""The list of bonuses owed: by truth serum as in the analysis, or by rated reasons."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from evenhand.study.spec import StudySpec
 
 GUARD = "weighted_kappa_quadratic"
-"""The metric that `least_agreement` of a bonus is about."""
+"""The agreement metric that a bonus compares with its `least_agreement`."""
 
 
 def bonus_list(
     responses: Responses, rows: Sequence[BonusRow], spec: StudySpec, ratings: Sequence[Rating] = ()
 ) -> dict[str, list[Any]]:
-    """Return whom to pay which bonus and why, one row a person and bonus, for those who finished.
+    """Return the bonuses owed to participants who finished, one row per participant and bonus.
 
     Parameters
     ----------
-    responses, rows, spec : the answers, who finished, and the study.
-    ratings : what raters gave to the reasons.
+    responses, rows, spec : the answers, the participants who finished, and the study's settings.
+    ratings : the raters' ratings of the reasons.
     """
     finished = {row.participant: row for row in rows}
     rated = RatedReasons.of(responses, ratings, spec.rationales)
@@ -44,7 +44,7 @@ def bonus_list(
 def _earned(
     bonus: Bonus, responses: Responses, finished: list[str], spec: StudySpec, rated: RatedReasons
 ) -> Iterator[str]:
-    """Yield who gets a bonus, the highest score first."""
+    """Yield the participants who earned a bonus, the highest score first."""
     if bonus.by == "truth_serum":
         if responses.kind == "effort" and len(responses.person):
             scores, _ = bonus_table(apply_exclusions(responses, spec.analysis.exclusions), spec.analysis)
@@ -56,7 +56,7 @@ def _earned(
 
 
 def bonus_problem(bonus: Bonus, rated: RatedReasons) -> str | None:
-    """Return why a bonus for reasons cannot be paid yet, as a sentence without its full stop; None where it can."""
+    """Return why a bonus for reasons cannot be paid yet, without a full stop; None if it can."""
     if not rated.settings.raters:
         return "`raters` of [rationales] names nobody who rates the reasons"
     if not rated.reasons:

@@ -1,6 +1,6 @@
-"""The numbers of the dashboard: counts as of now, and live estimates that are computed beside the pages.
+"""The dashboard's numbers: current counts, and live estimates computed in the background.
 
-Live estimates are what the answers say so far and how it narrowed; they never stand in the way of a page.
+Live estimates are the estimates from the answers so far and their history; computing them never delays a page.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenhand.study")
 MOST_POINTS = 8
 _FRESH = 1.0
-"""Seconds for which counts are not counted again, however many dashboards are open."""
+"""Seconds for which counts are cached, however many dashboards are open."""
 _REST = 4.0
-"""A computation is followed by at least this many times its own length of rest, so that it takes a fifth of a core."""
+"""After a computation, pause at least this many times its duration, so that it uses at most a fifth of a core."""
 _LEAST_REST = 5.0
 _BUDGET = 20.0
-"""Seconds after which a computation adds no further point of the past; the next one goes on."""
+"""Seconds after which a computation adds no further historical points; the next computation continues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A number that the answers give.
+    """An estimate from the answers.
 
     Parameters
     ----------
-    label, group : what is estimated, and of whom: a condition, or the groups that are compared.
+    label, group : the estimated quantity, and the condition or the compared groups.
     value, low, high : the estimate and its interval; None where undefined.
-    lower, upper : for what the answers leave open, the smallest and the largest value that they allow.
-    n, answers : people and answers behind it.
-    status : 'ok', or why there is no number or no interval.
-    kind : what kind of number it is; charts of one kind share an axis.
+    lower, upper : for a partially identified quantity, its smallest and largest possible value.
+    n, answers : number of people and of answers used.
+    status : 'ok', or why the value or the interval is undefined.
+    kind : kind of quantity; charts of one kind share an axis.
     """
 
     label: str
@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def why(self) -> Message:
-        """Why there is no number, or no interval."""
+        """Why the value or the interval is undefined."""
         return without_kind(self.status)
 
 
@@ -74,7 +74,7 @@ Estimator = Callable[[Responses], list[Estimate]]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One estimate as answers arrived: `points` are (answers so far, estimate), the last is of all answers."""
+    """The history of one estimate: `points` are pairs (number of answers, estimate), the last from all answers."""
 
     label: str
     group: str
@@ -88,7 +88,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is known now: the series as of so many answers, and what keeps them from being there."""
+    """The latest estimates: number of answers, series, and the reason if they could not be computed."""
 
     answers: int
     series: tuple[Series, ...]
@@ -107,17 +107,17 @@ class DashboardState:
 
     @property
     def stamp(self) -> str:
-        """A text that changes when any of the numbers does."""
+        """A hash that changes when any of the numbers does."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
 
 class Dashboard:
-    """The numbers of one study, counted and estimated as they are asked for.
+    """The dashboard's numbers of one study, computed on request.
 
     Parameters
     ----------
     design, study : the study.
-    estimate : what is estimated from the answers; None for nothing.
+    estimate : function that computes the estimates; None for no estimates.
     """
 
     def __init__(self, design: Design, study: Study, estimate: Estimator | None) -> None:
@@ -127,7 +127,7 @@ class Dashboard:
         self._counts: tuple[bool, Counts, Hashable] | None = None
 
     def state(self) -> DashboardState:
-        """Return the numbers as of now, at most a second old; the estimates are those that are known."""
+        """Return the current numbers, at most a second old, with the latest available estimates."""
         closed, counts, version = self._count()
         snapshot = Snapshot(0, ()) if self._live is None else self._live.latest(version)
         pages = {page.index: page for page in counts.pages}
@@ -136,18 +136,18 @@ class Dashboard:
         return DashboardState(closed, counts, shown, tuple(names), snapshot)
 
     def changed(self) -> None:
-        """Count and estimate anew, since answers were taken back or the study was closed."""
+        """Recompute counts and estimates, because answers were withdrawn or the study was closed."""
         self._counted = 0.0
         if self._live is not None:
             self._live.forget()
 
     def wait(self, seconds: float) -> None:
-        """Wait for the estimates that are being computed."""
+        """Wait for the running computation of estimates."""
         if self._live is not None:
             self._live.wait(seconds)
 
     def close(self) -> None:
-        """Stop what runs beside the pages."""
+        """Stop the background computation."""
         if self._live is not None:
             self._live.close()
 
@@ -164,12 +164,12 @@ class Dashboard:
 
 
 class LiveEstimates:
-    """Estimates that are computed in a thread of their own, one computation at a time.
+    """Estimates computed in a background thread, one computation at a time.
 
     Parameters
     ----------
-    estimate : responses in, estimates out.
-    read : reads all responses, and the order in which their answers arrived.
+    estimate : function from responses to estimates.
+    read : function that returns all responses and the order in which their answers arrived.
     """
 
     def __init__(self, estimate: Estimator, read: Callable[[], tuple[Responses, IntArray]]) -> None:
@@ -182,11 +182,11 @@ class LiveEstimates:
         self._thread: threading.Thread | None = None
 
     def latest(self, version: Hashable) -> Snapshot:
-        """Return what is known, at once; start a computation where the answers are of another version and it is time.
+        """Return the latest estimates at once; start a computation if the answers changed and the pause is over.
 
         Parameters
         ----------
-        version : changes whenever an answer is given, changed or taken back.
+        version : a value that changes whenever an answer is added, changed or withdrawn.
         """
         with self._lock:
             busy = self._thread is not None and self._thread.is_alive()
@@ -196,18 +196,18 @@ class LiveEstimates:
             return self._latest
 
     def wait(self, seconds: float) -> None:
-        """Wait for the computation that is under way."""
+        """Wait for the running computation."""
         thread = self._thread
         if thread is not None:
             thread.join(seconds)
 
     def forget(self) -> None:
-        """Drop what is known, since answers were taken back."""
+        """Mark the estimates as outdated, because answers were withdrawn."""
         with self._lock:
             self._done, self._due = None, 0.0
 
     def close(self) -> None:
-        """Stop after the point that is being computed."""
+        """Stop after the estimate being computed."""
         self._stopping.set()
         self.wait(10.0)
 
@@ -229,7 +229,7 @@ class LiveEstimates:
             self._due = monotonic() + max(_LEAST_REST, _REST * (monotonic() - clock))
 
     def _series(self, responses: Responses, order: IntArray, clock: float) -> tuple[Series, ...]:
-        """Estimate from all answers, then from the first so many; what was computed before is not done again."""
+        """Estimate from all answers and from the first n answers, reusing earlier results."""
         estimates: dict[int, list[Estimate]] = {}
         fresh: dict[str, list[Estimate]] = {}
         for n in sorted(points(len(order)), reverse=True):
@@ -244,7 +244,7 @@ class LiveEstimates:
 
 
 def _as_series(estimates: dict[int, list[Estimate]]) -> tuple[Series, ...]:
-    """Return the estimates of each number of answers as one series for each thing estimated."""
+    """Return the estimates by number of answers as one series per label and group."""
     if not estimates:
         return ()
     points_of: dict[tuple[str, str], list[tuple[int, Estimate]]] = {
@@ -258,7 +258,7 @@ def _as_series(estimates: dict[int, list[Estimate]]) -> tuple[Series, ...]:
 
 
 def points(answers: int) -> list[int]:
-    """Return at how many answers estimates are shown: at most eight, evenly, the same ones again as answers arrive.
+    """Return the numbers of answers at which estimates are shown: at most eight, evenly spaced and stable.
 
     The step is 10 times a power of 2, so that half of the points stay when it doubles.
 
@@ -274,7 +274,7 @@ def points(answers: int) -> list[int]:
 
 
 def first_answers(responses: Responses, order: IntArray, n: int) -> Responses:
-    """Return the responses as they were after the first `n` answers; `order` are the answers as they arrived."""
+    """Return the responses as of the first `n` answers; `order` sorts the answers by arrival."""
     rows: BoolArray = np.zeros(len(order), dtype=bool)
     rows[order[:n]] = True
     heard = np.zeros(len(responses.people["participant"]), dtype=bool)
@@ -288,7 +288,7 @@ def _digest(responses: Responses) -> str:
 
 
 def arrivals(study: Study, responses: Responses) -> IntArray:
-    """Return the answers of responses in the order in which they were saved last."""
+    """Return the order in which the answers were last saved."""
     saved = study.results.saved_at()
     subject = responses.answers.get("subject", np.full(len(responses.person), None))
     who = responses.people["participant"][responses.person]
@@ -297,7 +297,7 @@ def arrivals(study: Study, responses: Responses) -> IntArray:
 
 
 def page_names(design: Design) -> tuple[str, ...]:
-    """Return what the pages of the study are called on the dashboard, by the plan of the first person."""
+    """Return the dashboard's names of the study's pages, from the first participant's plan."""
     names, pairs = [], 0
     for step in design.plan(next(iter(design.conditions)), 0).steps:
         pairs = pairs % 4 + 1 if step.kind == "pair" else pairs

@@ -1,4 +1,4 @@
-"""The charts of the dashboard: the curve of the reports, which draws itself. Each says in words what it shows."""
+"""The dashboard's charts, drawn with the curves of the reports, each with a text description."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _SMALL, _WIDE, _HEIGHT = 300, 420, 136
 Axis = tuple[float, float]
-"""The ends of a value axis."""
+"""The lower and upper end of a value axis."""
 
 
 def show(value: float | None, digits: int = 2) -> str:
-    """Return a number as the dashboard writes it; a dash where there is none.
+    """Return a number as the dashboard formats it; a dash for None.
 
     Examples
     --------
@@ -34,12 +34,12 @@ def show(value: float | None, digits: int = 2) -> str:
 
 
 def is_open(estimate: Estimate) -> bool:
-    """Tell whether the answers leave open where an estimate lies."""
+    """Return whether an estimate is only known to lie between two bounds."""
     return estimate.lower is not None and estimate.upper is not None and estimate.upper - estimate.lower > 1e-9
 
 
 def in_words(estimate: Estimate) -> str:
-    """Return an estimate with its interval in words."""
+    """Return an estimate with its interval as text."""
     if estimate.value is None:
         return estimate.status.text
     between = f"between {show(estimate.lower)} and {show(estimate.upper)}"
@@ -50,7 +50,7 @@ def in_words(estimate: Estimate) -> str:
 
 
 def axes(snapshot: Snapshot) -> dict[str, Axis]:
-    """Return the ends of the value axis for each kind of estimate: one axis holds all charts of a kind."""
+    """Return the common value axis of all charts of each kind of estimate."""
     ends: dict[str, list[float]] = {}
     for series in snapshot.series:
         shown = ends.setdefault(series.now.kind, [0.0, 1.0])
@@ -60,11 +60,11 @@ def axes(snapshot: Snapshot) -> dict[str, Axis]:
 
 
 def trend(series: Series, axis: Axis) -> Markup:
-    """Draw an estimate against the number of answers, with its interval, and with what the answers leave open."""
+    """Draw an estimate against the number of answers, with its interval or its bounds."""
     known = [(at, estimate) for at, (_, estimate) in enumerate(series.points) if estimate.value is not None]
     if not known:
         return Markup("")
-    # The middle of what is left open is no better than its ends, so nothing is drawn there.
+    # The midpoint of the bounds is no better an estimate than its ends, so no point is drawn.
     left_open = is_open(series.now)
     rows = [
         {"x": at, "y": None if left_open else one.value, "low": one.low, "high": one.high, "series": "interval"}
@@ -80,7 +80,7 @@ def trend(series: Series, axis: Axis) -> Markup:
 
 
 def dropout(pages: Sequence[PageCounts], names: Sequence[str]) -> Markup:
-    """Draw for every page how many people dropped out there, and how many may still answer it."""
+    """Draw for every page the number of people who dropped out there and who may still answer it."""
     states = {"dropped out": [page.dropped for page in pages], "still on it": [page.waiting for page in pages]}
     rows = [{"x": at, "y": n, "series": state} for state, people in states.items() for at, n in enumerate(people)]
     words = "; ".join(
@@ -94,7 +94,7 @@ def dropout(pages: Sequence[PageCounts], names: Sequence[str]) -> Markup:
 
 
 def times(pages: Sequence[PageCounts], names: Sequence[str]) -> Markup:
-    """Draw for every page the median of the seconds that people took, and the middle half of them."""
+    """Draw for every page the median and the interquartile range of the seconds spent on it."""
     timed = [(at, page.times) for at, page in enumerate(pages) if page.times is not None]
     rows = [{"x": at, "y": one.median, "low": one.lower, "high": one.upper, "series": "seconds"} for at, one in timed]
     words = "; ".join(f"page {at + 1} ({names[at]}): median {show(one.median, 1)} seconds" for at, one in timed)
@@ -108,7 +108,7 @@ def _of_pages(title: str, rows: Sequence[dict[str, object]], pages: int, most: f
 
 
 def _svg(panel: Curve, width: int, words: str, *, legend: bool = False) -> Markup:
-    """Return the drawing with what it shows in words, for those who do not see it."""
+    """Return the drawing with a text description for screen readers."""
     name = f"chart-{hashlib.sha256(panel.title.encode()).hexdigest()[:8]}"
     described = f"{panel.title}: {words}"
     drawn = to_svg(panel, panel.title, described, name=name, legend=legend, titles=False, width=width, height=_HEIGHT)

@@ -1,7 +1,7 @@
-"""What every request passes before and after its route: security headers, the log and errors, limits, the origin.
+"""Middleware of every request: security headers, logging, errors, limits and origin checks.
 
-With it comes how much anybody may send (requests a second, bytes, fields, which characters), and what a visitor is told
-when something fails: one plain sentence in their language, never how it failed.
+It limits what a client may send (requests per second, bytes, fields, characters). If something fails, a visitor gets
+one plain sentence in their language, without technical details.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_FIELDS = 100
 _CLIENT_GONE = 499
 _MOST_ADDRESSES = 20_000
 _BURST = 4.0
-"""How many seconds' worth of requests may come at once."""
+"""Size of the allowed burst, in seconds of the request rate."""
 SENTENCES = {
     400: "This request could not be read.",
     401: "Please log in.",
@@ -53,17 +53,17 @@ SENTENCES = {
 }
 _WORDS = dict.fromkeys((400, 413, 415, 422, 431), "not_stored") | dict.fromkeys((404, 405), "not_found")
 _WORDS |= {403: "form_expired", 429: "slow_down", 500: "try_again", 503: "try_again"}
-"""The words of the pages that say the same to participants, in their language."""
+"""The interface texts that translate these sentences for participants."""
 
 
 class SecurityHeaders:
-    """Adds the headers that every answer carries, except those that it has already."""
+    """Adds the security headers to every response, except headers already set."""
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self._app, self._headers = app, security_headers(https)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -76,11 +76,11 @@ class SecurityHeaders:
 
 
 class RequestLog:
-    """Logs every request, and answers an error of ours with an apology: nothing of the error reaches the visitor.
+    """Logs every request, and answers internal errors with an apology without details of the error.
 
-    The log has the method, the path without its query, the status and the milliseconds; of an error the kind and the
-    places in the code, but not its message, which may quote what people wrote. A database that fails gets one line
-    when it begins, and one a minute with how many requests failed.
+    The log has the method, the path without its query, the status and the milliseconds; for an error its class and the
+    stack trace, but not its message, which may quote participants. A database failure is logged in one line
+    when it begins, and then once a minute with the number of failed requests.
     """
 
     def __init__(self, app: ASGIApp, *, context: AppContext) -> None:
@@ -88,7 +88,7 @@ class RequestLog:
         self._outage = Outage()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -117,7 +117,7 @@ class RequestLog:
             log.info("method=%s path=%s status=%d ms=%.1f", scope["method"], path, status, spent)
 
     def _apology(self, scope: Scope, status: int) -> Response:
-        """Return the answer to an error of ours, in one line where even its page fails."""
+        """Return the response to an internal error; plain text if the error page fails too."""
         try:
             return error_response(self._context, scope, status)
         except Exception as error:
@@ -133,7 +133,7 @@ class RequestLog:
 
 
 class Outage:
-    """Failures of the database in the log: the first in a line, those that follow as a count, once in `pause` seconds.
+    """Logs database failures: the first as a line, the following ones as a count every `pause` seconds.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Outage:
         self._more, self._said = 0, ""
 
     def note(self, said: str) -> None:
-        """Count a request that failed; the first of an outage is logged."""
+        """Count a failed request; the first one of an outage is logged."""
         now = self._clock()
         if self._since is None:
             self._since = now
@@ -160,7 +160,7 @@ class Outage:
             self._more, self._said = self._more + 1, said
 
     def tell(self) -> None:
-        """Log how many more failed, if it is time; a pause without a failure ends the outage."""
+        """Log the number of further failures once per pause; a pause without failures ends the outage."""
         if self._since is None or (now := self._clock()) - self._since < self._pause:
             return
         if not self._more:
@@ -171,14 +171,14 @@ class Outage:
 
 
 class RequestLimits:
-    """Refuses requests that come too often, are too long, or were sent by a page of another site."""
+    """Rejects requests that are too frequent, too long, or sent by a page of another site."""
 
     def __init__(self, app: ASGIApp, *, context: AppContext, rate: float) -> None:
         self._app, self._context = app, context
         self._rates = None if math.isinf(rate) else Rates(rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -186,7 +186,7 @@ class RequestLimits:
         await answer(scope, limited(receive), send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that goes no further."""
+        """Return the response to a rejected request; None if it is allowed."""
         headers = Headers(scope=scope)
         wait = 0.0 if self._rates is None else self._rates.wait(address_of(scope.get("client")))
         if wait > 0:
@@ -206,7 +206,7 @@ class RequestLimits:
 def error_response(
     context: AppContext, scope: Scope, status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return a plain page, or JSON where JSON was asked for."""
+    """Return an error page, or a JSON error for paths under /api/."""
     sentence = SENTENCES.get(status, SENTENCES[500 if status >= 500 else 400])
     if scope["path"].startswith("/api/"):
         return JSONResponse({"error": sentence}, status, headers)
@@ -225,9 +225,9 @@ def error_response(
 
 
 class Rates:
-    """A token bucket for each address: `rate` requests a second, and `burst` seconds' worth at once.
+    """A token bucket for each address: `rate` requests a second, with a burst of `burst` seconds.
 
-    Addresses that were heard of longest ago are forgotten first, so that memory is bounded.
+    The least recently seen addresses are dropped first, so that memory is bounded.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, address: str) -> float:
-        """Take one request of an address; return how many seconds it has to wait, 0 if none."""
+        """Count one request of an address; return the seconds it has to wait, 0 if allowed."""
         now = self._clock()
         left, since = self._buckets.pop(address, (self._most, now))
         left = min(self._most, left + (now - since) * self._rate)
@@ -254,7 +254,7 @@ class Rates:
 
 
 def require_proxies(given: str | None) -> None:
-    """Refuse proxies that are not named by address: whoever is taken for one can claim any address for himself.
+    """Require proxies to be named by address: a trusted proxy can claim any client address.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def require_proxies(given: str | None) -> None:
 
 
 def limited(receive: Receive, most: int = MOST_BYTES) -> Receive:
-    """Return a `receive` that refuses a body over the limit, also one sent in chunks without a length."""
+    """Return a `receive` that rejects a body over the limit, even if sent in chunks without a length."""
     seen = 0
 
     async def receive_limited() -> Message:
@@ -290,10 +290,10 @@ def limited(receive: Receive, most: int = MOST_BYTES) -> Receive:
 
 
 async def read_fields(request: Request) -> dict[str, str | list[str]]:
-    """Return the fields of a submitted form; a field sent more than once holds a list.
+    """Return the fields of a submitted form; repeated fields become lists.
 
-    Only application/x-www-form-urlencoded is read (415 otherwise); too many fields, bytes that are not UTF-8 and NUL
-    characters, which PostgreSQL does not store, are answered with 422.
+    Only application/x-www-form-urlencoded is read (415 otherwise); too many fields, invalid UTF-8 and NUL
+    characters, which PostgreSQL cannot store, are answered with 422.
     """
     require_type(request, "application/x-www-form-urlencoded")
     try:
@@ -310,13 +310,13 @@ async def read_fields(request: Request) -> dict[str, str | list[str]]:
 
 
 def require_type(request: Request, kind: str) -> None:
-    """Refuse a request whose body is of another type."""
+    """Reject a request with another content type."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
         raise HTTPException(415)
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether every database stores a text: no NUL, no half of a surrogate pair.
+    """Return whether every database can store a text: no NUL and no lone surrogate.
 
     Examples
     --------
@@ -333,7 +333,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_small_number(text: object) -> bool:
-    """Tell whether a value is a text of one to nine digits.
+    """Return whether a value is a text of one to nine digits.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What the templates of a participant's pages are filled with, and the chart of a pair.
+"""Build the template variables of the participant pages, and draw the chart of a pair.
 
-The chart has two trajectories over one axis, as inline SVG that a phone and a screen reader can read. Nothing in it
-sets a colour or a font: a strict Content-Security-Policy forbids inline styles, and the page's style sheet knows light
-from dark. The two lines differ in colour, in marker and in dash.
+The chart shows two trajectories over one axis, as inline SVG that a phone and a screen reader can read. Nothing in it
+sets a colour or a font: a strict Content-Security-Policy forbids inline styles, and the style sheet handles light
+and dark mode. The two lines differ in colour, in marker and in dash.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-"""Everything is escaped, and unknown names are refused."""
+"""The Jinja environment: it escapes every value and raises an error for undefined names."""
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français"}
 _PAIR_FIELDS = ("trajectory", "aggregate", "overall", "factors", "factor_text", "predicted", "risk")
 FORM_FIELDS = (*_PAIR_FIELDS, "reason", "answer", "choice")
-"""Every field that a form of a step may hold beside its hidden ones."""
+"""Every visible field that the form of a step may contain."""
 
 
 @dataclass(frozen=True)
 class Filled:
-    """How the form of a step is filled in: by what was sent or stored, with what is wrong in it.
+    """The values, errors and state with which the form of a step is rendered.
 
     Parameters
     ----------
-    fields : every value of each field.
-    revision : which revision of the stored answer the form edits; 0 where there is none.
-    errors : a sentence for each field that lacks.
-    stale : whether another answer was stored since the form was made.
-    locked : whether the answer cannot be changed any more.
+    fields : all values of each field, submitted or stored.
+    revision : revision of the stored answer that the form edits; 0 if no answer is stored.
+    errors : an error message for each missing or invalid field.
+    stale : whether another answer was stored since the form was rendered.
+    locked : whether the answer can no longer be changed.
     """
 
     fields: Fields = field(default_factory=dict)
@@ -61,11 +61,11 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class StepPage:
-    """The page of a step as one browser sees it.
+    """The page of one step in one participant's browser.
 
     Parameters
     ----------
-    plan, index : the person's plan, and which of its steps.
+    plan, index : the participant's plan and the index of the step in it.
     language : the language of the page.
     first : the first step that this browser may open.
     """
@@ -77,12 +77,12 @@ class StepPage:
 
     @property
     def step(self) -> Step:
-        """The step that is shown."""
+        """The step on this page."""
         return self.plan.steps[self.index]
 
 
 def common_values(design: Design, language: str, heading: str, *, may_stop: bool = False) -> dict[str, Any]:
-    """Return what every page needs; `heading` may name a word of the interface."""
+    """Return the template variables of every page; `heading` may be a key of the interface's texts."""
     spec, words = design.spec, words_in(language, design.spec.interface)
     return {
         "language": language,
@@ -96,7 +96,7 @@ def common_values(design: Design, language: str, heading: str, *, may_stop: bool
 
 
 def consent_values(design: Design, language: str, csrf: str, *, missing: bool) -> dict[str, Any]:
-    """Return what the page of the consent shows."""
+    """Return the template variables of the consent page."""
     values = common_values(design, language, "consent")
     return values | {
         "paragraphs": filled_paragraphs(design.spec, design.spec.consent, language),
@@ -107,7 +107,7 @@ def consent_values(design: Design, language: str, csrf: str, *, missing: bool) -
 
 
 def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
-    """Return what the last page shows: the debrief, the completion code and the way back."""
+    """Return the template variables of the last page: debrief, completion code and link back."""
     spec = design.spec
     url = spec.recruitment.completion_url
     return common_values(design, language, "thanks", may_stop=True) | {
@@ -118,7 +118,7 @@ def done_values(design: Design, language: str, code: str) -> dict[str, Any]:
 
 
 def step_values(design: Design, shown: StepPage, csrf: str, filled: Filled) -> tuple[str, dict[str, Any]]:
-    """Return the template of a step and what fills it."""
+    """Return the template of a step and its variables."""
     plan, index, language = shown.plan, shown.index, shown.language
     view, words = flow.view_of(design, plan, shown.step, language), words_in(language, design.spec.interface)
     template, heading, specific = _of_view(view, words, language)
@@ -143,7 +143,7 @@ def step_values(design: Design, shown: StepPage, csrf: str, filled: Filled) -> t
 
 
 def fields_of(payload: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the fields of a form that holds a stored answer.
+    """Return a stored answer as form fields.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _of_view(view: flow.View, words: Mapping[str, str], language: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the template, the heading and the values that belong to one kind of page."""
+    """Return the template, the heading and the variables specific to one kind of page."""
     if isinstance(view, PairView):
         return "participant/pair.html", _fill(words["compare"], **_names(view)), _pair_values(view, words, language)
     if isinstance(view, CaseView):
@@ -196,7 +196,7 @@ def _names(view: PairView) -> dict[str, str]:
 
 
 def _back(shown: StepPage) -> int | None:
-    """Return the step that a person may go back to from a step: the nearest that is no attention check."""
+    """Return the nearest earlier step, skipping attention checks; None if going back is not possible."""
     if shown.step.kind == "check":
         return None
     earlier = range(shown.index - 1, shown.first - 1, -1)
@@ -210,7 +210,7 @@ def _fill(text: str, **values: object) -> str:
 
 
 def as_fields(raw: Mapping[str, str | Sequence[str]], known: Sequence[str] = FORM_FIELDS) -> dict[str, list[str]]:
-    """Return the fields of a form that belong to its questions, each as a list, texts cut where no answer is longer.
+    """Return a form's answer fields as lists, each text cut just above the allowed length.
 
     Examples
     --------
@@ -228,26 +228,26 @@ def as_fields(raw: Mapping[str, str | Sequence[str]], known: Sequence[str] = FOR
 WIDTH, HEIGHT = 360, 250
 _TOP, _BOTTOM = 26, 46
 _LETTER = 6.9
-"""Width of a letter at the 12 units that the style sheet sets; a little more than the faces need."""
+"""Width of a letter at the style sheet's font size of 12 units, rounded up slightly."""
 _APART = 15
 _LONGEST_NAME = 14
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A trajectory: whose it is, and the values."""
+    """A trajectory: the person's name and the values."""
 
     name: str
     values: tuple[float, ...]
 
 
 def _described(line: Line, times: Sequence[str], texts: Sequence[str]) -> str:
-    """Return a trajectory in words, for those who do not see it."""
+    """Return a trajectory as text for screen readers."""
     return f"{line.name}: {', '.join(f'{time} {text}' for time, text in zip(times, texts, strict=True))}"
 
 
 def _with_values(texts: Sequence[str], frame: _Frame, number: int) -> list[int]:
-    """Return the points at which values are written: all if there is room, else the first and the last."""
+    """Return the points labelled with values: all if there is room, else only the first and the last."""
     with_room = _with_room(texts, frame)
     return with_room if len(with_room) == number else sorted({0, number - 1})
 
@@ -265,16 +265,16 @@ def pair_chart(
 ) -> Markup:
     """Draw two trajectories over one axis that starts at 0.
 
-    Each value is written at its point where there is room, else only the first and the last; the page gives all of
+    Each point is labelled with its value if there is room, else only the first and the last; the page shows all of
     them in a table.
 
     Parameters
     ----------
     first, second : the trajectories, of one length.
-    times : what the points in time are called.
-    title : what the chart shows, for those who do not see it.
-    stamps : the times as numbers, where they are not evenly apart.
-    unit, language : how values are written.
+    times : labels of the points in time.
+    title : title of the chart, for screen readers.
+    stamps : the times as numbers, if they are unevenly spaced.
+    unit, language : unit and language in which values are formatted.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def pair_chart(
 
 
 def axis_ticks(*values: float) -> list[float]:
-    """Return three to six round numbers from 0, or from below the lowest where one is negative, to the highest or more.
+    """Return about three to six round axis ticks that cover 0 and all values.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def axis_ticks(*values: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
-    """Where the values of the chart lie on the canvas; `margin` is room for half of a value at either end."""
+    """Position of the chart's plotting area and scales; `margin` is half the width of a value label."""
 
     left: float
     right: float
@@ -356,7 +356,7 @@ class _Frame:
 
 
 def _with_room(texts: Sequence[str], frame: _Frame) -> list[int]:
-    """Return the points where a text can be written: from the last back, each that has room."""
+    """Return the points whose labels fit, chosen from the last point backwards."""
     wide = _LETTER * max(map(len, texts)) + 8
     kept = [len(frame.stamps) - 1]
     for at in range(len(frame.stamps) - 2, -1, -1):
@@ -368,14 +368,14 @@ def _with_room(texts: Sequence[str], frame: _Frame) -> list[int]:
 def _values(
     frame: _Frame, lines: Sequence[Line], texts: Sequence[Sequence[str]], at: int
 ) -> Iterator[tuple[str, float, float, str]]:
-    """Yield the two values of a time, the higher one above its point and the lower one below: they never meet."""
+    """Yield the two value labels at a time: the higher above its point, the lower below, so that they never overlap."""
     above = lines[0].values[at] >= lines[1].values[at]
     for line, row, kind, up in zip(lines, texts, ("first", "second"), (above, not above), strict=True):
         yield kind, frame.x(at), frame.y(line.values[at]) + (-10 if up else 18), row[at]
 
 
 def _names_at_ends(frame: _Frame, lines: Sequence[Line], names: Sequence[str]) -> list[tuple[str, float, str]]:
-    """Return each name at the end of its line, apart where the lines end together."""
+    """Return the position of each line's name at its right end, pushed apart if they would overlap."""
     wanted = [frame.y(line.values[-1]) + 5 for line in lines]
     gap = abs(wanted[0] - wanted[1])
     if gap < _APART:

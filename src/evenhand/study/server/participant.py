@@ -1,4 +1,4 @@
-"""The pages that a participant goes through: plain forms; each is sent, stored, and answered with the way on."""
+"""The participant pages: plain forms, each submitted, stored and answered with a redirect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_ID = 200
 
 
 def router(context: AppContext) -> APIRouter:
-    """Return the routes of participants."""
+    """Return the routes of the participant pages."""
     pages, routes = Pages(context), APIRouter()
     for method, path, page in (
         ("GET", "/", pages.enter),
@@ -52,7 +52,7 @@ def router(context: AppContext) -> APIRouter:
 
 
 def _endpoint(page: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route that reads the form of a request, if it has one, and runs its page in a thread."""
+    """Return a route that reads the submitted form, if any, and runs its page in a thread."""
 
     async def respond(request: Request) -> Response:
         form = [await read_fields(request)] if request.method == "POST" else []
@@ -62,9 +62,9 @@ def _endpoint(page: Callable[..., Response]) -> Callable[[Request], Awaitable[Re
 
 
 async def run_page(page: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
-    """Run in a thread what speaks with the database; once more where its connection broke.
+    """Run a function that uses the database in a thread, and retry once if the connection was lost.
 
-    A page and a form may be run twice: what was stored the first time is found by the second.
+    Running a page or a form twice is safe: the second run finds what the first one stored.
     """
     try:
         return await run_in_threadpool(page, *args, **named)
@@ -80,14 +80,14 @@ class Pages:
         self._security = context.security
 
     def enter(self, request: Request) -> Response:
-        """Read who comes and in which language, and send them to a clean address where they left off."""
+        """Read recruitment id and language from the link, then redirect to the page where the visitor left off."""
         spec, cookie = self._design.spec, self._security.visitor(request) or VisitorCookie()
         given = request.query_params.get(spec.recruitment.id_parameter, "").strip()
         given = "" if is_placeholder(given) else given
         if given and not (len(given) <= _LONGEST_ID and given.isprintable() and is_plain(given)):
             return _redirect("/study/need_link")
         if given and given != cookie.recruitment_id:
-            # Another person at the same browser: nothing of the one before is shown.
+            # Another person in the same browser: show nothing of the previous person.
             cookie = VisitorCookie(recruitment_id=given, language=cookie.language)
             known = self._study.participants.by_recruitment_id(given)
             if known is not None:
@@ -101,7 +101,7 @@ class Pages:
         return response
 
     def show_consent(self, request: Request) -> Response:
-        """Show what people agree to."""
+        """Show the consent page."""
         known = self._security.visitor(request)
         cookie = known or VisitorCookie()
         if elsewhere := self._not_new(cookie):
@@ -115,7 +115,7 @@ class Pages:
         return response
 
     def take_consent(self, request: Request, fields: Form) -> Response:
-        """Take somebody on who ticked the box: to the questions about them, or into the study."""
+        """After consent, redirect to the questions about the participant, or enrol them if there are none."""
         cookie = self._security.require_csrf(request, fields)
         if elsewhere := self._not_new(cookie):
             return elsewhere
@@ -129,7 +129,7 @@ class Pages:
         return response
 
     def show_about(self, request: Request) -> Response:
-        """Ask somebody who agreed to take part about themselves."""
+        """Show the questions about the participant."""
         cookie = self._security.visitor(request)
         if cookie is None:
             return _redirect("/consent")
@@ -146,7 +146,7 @@ class Pages:
         return self._context.page("participant/about.html", status, **values, labels=labels, consent=CONSENT, csrf=csrf)
 
     def take_about(self, request: Request, raw: Form) -> Response:
-        """Enrol somebody who said something about themselves, or preferred not to."""
+        """Enrol a participant with their answers about themselves."""
         cookie = self._security.require_csrf(request, raw)
         if elsewhere := self._not_new(cookie, agreed=True):
             return elsewhere
@@ -160,7 +160,7 @@ class Pages:
         return self._enrol(request, replace(cookie, turned_away=told), language, about)
 
     def _not_new(self, cookie: VisitorCookie, *, agreed: bool = False) -> Response | None:
-        """Return where somebody goes who is enrolled, may not take part, or has not `agreed` yet; None to go on."""
+        """Return the redirect of a visitor who is enrolled, refused, or has not `agreed`; None otherwise."""
         person = self._person(cookie)
         if person is not None:
             return _redirect(self._way_on(person))
@@ -197,12 +197,12 @@ class Pages:
         return response
 
     def _wait_to_enrol(self, request: Request) -> float:
-        """Return how many seconds the address of somebody new has to wait, because it enrolled many; 0 if none."""
+        """Return the seconds until the visitor's address may enrol another participant; 0 if now."""
         newcomers = self._context.newcomers
         return 0.0 if newcomers is None else newcomers.wait(address_of(request.client))
 
     def show_step(self, request: Request) -> Response:
-        """Show the page of a step with what was stored or begun."""
+        """Show the page of a step with the stored answer or the draft."""
         cookie = self._security.visitor(request)
         person = self._person(cookie)
         if cookie is None or person is None:
@@ -216,7 +216,7 @@ class Pages:
         return self._step_page(cookie, page, filled)
 
     def _open(self, request: Request, cookie: VisitorCookie, person: Participant) -> StepPage | None:
-        """Return the page that an address names; None where the person has not come so far, or the study changed."""
+        """Return the requested page; None if the participant has not reached it or the study changed."""
         index = request.path_params["index"]
         if index > person.reached or self._has_changed(person):
             return None
@@ -226,9 +226,9 @@ class Pages:
         return StepPage(plan, index, self._language(request, cookie, person), cookie.first)
 
     def _filled(self, request: Request, cookie: VisitorCookie, person: Participant, page: StepPage) -> Filled | None:
-        """Return how the form of a step is filled in: with the draft of this browser, else with what is stored.
+        """Return the form contents of a step: this browser's draft, else the stored answer.
 
-        None where the answer was given in another browser: to know somebody's id is not enough to read it.
+        None if the answer was given in another browser: knowing a recruitment id is not enough to read answers.
         """
         browser = enrolment_of(cookie.session)
         answer, draft = self._study.answers.page(person, page.step.key)
@@ -251,7 +251,7 @@ class Pages:
         return self._context.page(template, status, **values)
 
     def take_step(self, request: Request, raw: Form) -> Response:
-        """Store the answer of a step; it is on the disk when this returns."""
+        """Store the answer of a step; it is committed to disk on return."""
         cookie = self._security.require_csrf(request, raw)
         person = self._person(cookie)
         if person is None:
@@ -274,7 +274,7 @@ class Pages:
         return _redirect("/done" if last else f"/step/{min(index + 1, saved.reached)}")
 
     def _may_answer(self, page: StepPage, person: Participant, browser: str) -> bool:
-        """Tell whether this browser may answer a step: not those that were answered in another one."""
+        """Return whether this browser may answer a step: not if it was answered in another browser."""
         if page.index < page.first:
             return False
         return page.index == person.reached or self._is_by(browser, person, page.step.key)
@@ -295,7 +295,7 @@ class Pages:
         )
 
     def show_withdraw(self, request: Request) -> Response:
-        """Ask whether somebody wants to stop and have their answers deleted."""
+        """Ask the participant to confirm that their answers should be deleted."""
         cookie = self._security.visitor(request)
         person = self._person(cookie)
         if cookie is None or person is None or person.withdrawn_at:
@@ -307,7 +307,7 @@ class Pages:
         return self._context.page("participant/withdraw.html", **values, csrf=csrf, back=self._way_on(person))
 
     def take_withdraw(self, request: Request, fields: Form) -> Response:
-        """Delete somebody's answers."""
+        """Delete the participant's answers."""
         cookie = self._security.require_csrf(request, fields)
         person = self._person(cookie)
         if person is not None and person.enrolment != enrolment_of(cookie.session):
@@ -317,7 +317,7 @@ class Pages:
         return _redirect("/study/deleted")
 
     def show_why_not(self, request: Request) -> Response:
-        """Say why somebody cannot take part, or that their answers were deleted."""
+        """Show why a visitor cannot take part, or that their answers were deleted."""
         why = request.path_params["why"]
         language = self._language(request, self._security.visitor(request))
         if why not in ("closed", "full", "quota", "deleted", "need_link", "changed"):
@@ -330,7 +330,7 @@ class Pages:
         return self._context.page("participant/message.html", status, **values, again=again, url=url)
 
     def _has_changed(self, person: Participant) -> bool:
-        """Tell whether the study was changed since somebody began: what they answered belongs to other pages."""
+        """Return whether the study changed after the participant enrolled, so that their answers do not fit it."""
         return person.fingerprint not in (None, self._design.fingerprint)
 
     def _finished_here(self, cookie: VisitorCookie, person: Participant) -> bool:
@@ -340,7 +340,7 @@ class Pages:
         return self._is_by(browser, person, self._design.plan(person.condition, person.place).steps[-1].key)
 
     def _is_by(self, browser: str, person: Participant, key: str) -> bool:
-        """Tell whether an answer was given in a browser; also where there is none yet."""
+        """Return whether an answer was given in this browser, or not given yet."""
         answer = self._study.answers.get(person, key)
         return answer is None or answer.payload.get(WRITTEN_BY, browser) == browser
 
@@ -348,13 +348,13 @@ class Pages:
         return self._study.participants.by_token(cookie.token) if cookie and cookie.token else None
 
     def _refusal(self, cookie: VisitorCookie) -> str | None:
-        """Return why nobody new may take part with this cookie, if so."""
+        """Return why a new visitor may not take part; None if they may."""
         if self._study.closed:
             return "closed"
         return "need_link" if self._design.spec.recruitment.required and not cookie.recruitment_id else None
 
     def _way_on(self, person: Participant) -> str:
-        """Return the address where a person goes on."""
+        """Return the address of the participant's next page."""
         if person.withdrawn_at:
             return "/study/deleted"
         if person.finished_at:
@@ -362,7 +362,7 @@ class Pages:
         return "/study/changed" if self._has_changed(person) else f"/step/{person.reached}"
 
     def _language(self, request: Request, cookie: VisitorCookie | None, person: Participant | None = None) -> str:
-        """Return the language of a page: that chosen, that of the enrolment, the browser's, or the study's first."""
+        """Return the page's language: the chosen, the enrolment's, the browser's, or the study's first."""
         languages = self._design.spec.languages
         for wanted in (cookie and cookie.language, person and person.language):
             if wanted in languages:
@@ -371,7 +371,7 @@ class Pages:
 
 
 def is_placeholder(given: str) -> bool:
-    """Tell whether an id of a link is one that nobody filled in, as in a preview of the link.
+    """Return whether the id in a link is an unfilled placeholder, as in a preview of the link.
 
     Examples
     --------
@@ -390,7 +390,7 @@ def _asks(request: Request, name: str) -> bool:
 
 
 def revision_of(fields: Mapping[str, Any]) -> int:
-    """Return the revision that a form edits; one that is no number edits none."""
+    """Return the revision that a form edits; 0 if missing or invalid."""
     given = fields.get("revision", "0")
     text = given[-1] if isinstance(given, list) and given else given
     return int(text) if is_small_number(text) else 0

@@ -1,6 +1,6 @@
-"""How the server listens: who sends too much, dawdles, never reads or holds too many connections is cut off.
+"""Limit how much, how slowly and over how many connections a client may use the server.
 
-With a proxy in front these limits are its task; without one they keep anybody from using up memory or connections.
+A proxy in front of the server would enforce such limits itself; without a proxy they protect memory and connections.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evenhand.study.server.security import address_of
 MOST_HEADER_BYTES = 64 * 1024
 PATIENCE = 20.0
 _SPARE_FILES = 256
-"""Open files that are kept for the database, the log and the static files."""
+"""Open files reserved for the database, the log and the static files."""
 _MOST_CONNECTIONS = 8_192
 _BACKLOG = 2_048
 _LAST_SECONDS = 15.0
@@ -35,15 +35,15 @@ Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that waits `patience` seconds for a whole request, and as long for a client that reads nothing.
+    """A connection that times out after `patience` seconds of waiting for a full request or for a reader.
 
-    uvicorn limits headers, idle connections and all connections together, but knows no such limits. The clock of a
+    uvicorn limits headers, idle connections and the total of connections, but has no such timeouts. The timer of a
     request runs from the connection, or from the first byte of a further request, until the last byte of its body.
 
     Parameters
     ----------
-    per_address : how many connections one address may hold in this process; 0 is any number.
-    proxies : networks of the proxies in front, whose connections are many people's and are not counted.
+    per_address : maximum number of open connections per address in this process; 0 for no limit.
+    proxies : networks of the trusted proxies, whose connections serve many people and are not counted.
     """
 
     patience = PATIENCE
@@ -56,7 +56,7 @@ class BoundedProtocol(H11Protocol):
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request, unless the address holds too many connections already."""
+        """Start the timer of the first request; reject the connection if its address has too many."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)  # so that `pause_writing` is called whenever the client has to read
         self._wait_for_request()
@@ -69,7 +69,7 @@ class BoundedProtocol(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clocks, and count the connection no more."""
+        """Stop the timers and decrement the connection count of the address."""
         for name in tuple(self._timers):
             self._stop_timer(name)
         if self._address is not None:
@@ -79,17 +79,17 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, and wait for the rest of a request that is not whole yet."""
+        """Process data, and start the timer if the request is still incomplete."""
         super().data_received(data)
         self._wait_for_request()
 
     def pause_writing(self) -> None:
-        """Wait for a client that has something to read."""
+        """Start the timer of a client with unread data."""
         super().pause_writing()
         self._start_timer("reader", self._cut_unless_fewer, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Note that the client has read everything."""
+        """Stop the timer of a client that has read everything."""
         self._stop_timer("reader")
         super().resume_writing()
 
@@ -101,7 +101,7 @@ class BoundedProtocol(H11Protocol):
         return any(peer in network for network in self._proxies)
 
     def _is_answering(self) -> bool:
-        """Tell whether a request is whole and its answer is not: then the client waits for us."""
+        """Return whether the request is complete and its response is not."""
         return bool(self.cycle) and not self.cycle.more_body and not self.cycle.response_complete
 
     def _wait_for_request(self) -> None:
@@ -131,7 +131,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def allow_files() -> int:
-    """Raise the number of files that this process may open as far as it goes; return it."""
+    """Raise this process's limit on open files to the hard limit; return the new limit."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -144,7 +144,7 @@ def allow_files() -> int:
 
 
 def most_connections(files: int) -> int:
-    """Return how many connections one process holds at most, so that it never runs out of files.
+    """Return the maximum number of connections of one process, so that it never runs out of files.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def most_connections(files: int) -> int:
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it is gone, however it went; call it in a worker."""
+    """Terminate this worker process when its parent process ends for any reason."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -170,7 +170,7 @@ def end_with_parent() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket, so that a port in use is told before anything starts."""
+    """Return a listening socket, so that a port in use is reported before anything starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -186,12 +186,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server_options(proxy: str | None, connections: int = 0) -> dict[str, Any]:
-    """Return how uvicorn serves a study: our limits, no log of its own, and a proxy whose word is taken, if any.
+    """Return the uvicorn options of a study: our limits, no access log, and trusted proxies if any.
 
     Parameters
     ----------
-    proxy : addresses or networks of the proxies in front, with commas between them; None without one.
-    connections : how many connections one address may hold in a process; 0 is any number.
+    proxy : comma-separated addresses or networks of the trusted proxies; None if there is no proxy.
+    connections : maximum number of open connections per address and process; 0 for no limit.
     """
     proxies = tuple(ipaddress.ip_network(part.strip()) for part in (proxy or "").split(",") if part.strip())
     return {

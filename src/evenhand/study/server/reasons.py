@@ -1,7 +1,7 @@
-"""The desk's pages for reasons: two raters rate what people wrote, and all see how far they agree and who is paid.
+"""Researcher pages for reasons: two raters rate them; everyone else sees agreement and bonuses.
 
-A rater sees one reason at a time, in an order of their own, without who wrote it and without what the other rater gave;
-and nothing else of the study.
+A rater sees one reason at a time, in an order specific to the rater, without its author and the other rater's rating,
+and sees nothing else of the study.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ReasonPages:
         self._known = RatedReasons((), (), self._settings)
 
     def _rated(self) -> RatedReasons:
-        """Return the reasons and ratings; what follows from them is computed anew only where one was given since."""
+        """Return the reasons and their ratings; agreement is recomputed only if answers or ratings changed."""
         version, ratings = self._study.results.version(), self._study.ratings.all()
         with self._lock:
             if self._version != version:
@@ -70,7 +70,7 @@ class ReasonPages:
             return self._known
 
     def overview(self, request: Request, done: str = "") -> Response:
-        """Show how far the raters are, how far they agree, and who would be paid; a rater sees their own progress."""
+        """Show rating progress, agreement and due bonuses; raters see only their own progress."""
         session, cookie = self._desk.login(request)
         if session is None or cookie is None:
             return redirect_to("/researcher/login")
@@ -99,7 +99,7 @@ class ReasonPages:
         )
 
     def show(self, request: Request, after: str = "", change: str = "", done: str = "") -> Response:
-        """Show the next reason that this rater has not rated, or one to rate again."""
+        """Show this rater's next unrated reason, or an already rated one to change."""
         session, cookie = self._desk.login(request)
         if session is None or cookie is None:
             return redirect_to("/researcher/login")
@@ -142,7 +142,7 @@ class ReasonPages:
         return redirect_to(f"/researcher/reasons/rate?after={reason.id}&done=saved")
 
     def _read(self, text: str) -> tuple[int | None, str | None] | None:
-        """Return the points, or why a reason is left out; None where it is neither."""
+        """Return the score, or the reason for leaving it out; None if the text is neither."""
         points = {str(number): number for number in range(1, len(self._settings.scale) + 1)}
         reasons = {f"{_OUT}{number}": why for number, why in enumerate(self._settings.leave_out, 1)}
         if text in points:
@@ -150,7 +150,7 @@ class ReasonPages:
         return (None, reasons[text]) if text in reasons else None
 
     def enter(self, request: Request, fields: Fields) -> Response:
-        """Store a reason that somebody gave in another way, in an interview perhaps."""
+        """Store a reason that a participant gave outside the study pages, for example in an interview."""
         session, _ = self._desk.form(request, fields)
         who, item, subject = (field_of(fields, name).strip()[:200] for name in ("who", "item", "subject"))
         text = read_text(field_of(fields, "text"))
@@ -163,7 +163,7 @@ class ReasonPages:
         return redirect_to("/researcher/reasons?done=entered")
 
     def export(self, request: Request) -> Response:
-        """Return the ratings as a file."""
+        """Return the ratings as a CSV file."""
         session = self._desk.require(request)
         rated = self._rated()
         self._study.researchers.log(session.name, "exported the ratings", count(len(rated.ratings), "rating"))
@@ -176,12 +176,12 @@ def _by_id(reasons: Iterable[Reason], wanted: str) -> Reason | None:
 
 
 def _order(reasons: Sequence[Reason], rater: str, seed: int) -> list[Reason]:
-    """Return the reasons in an order of the rater's own, so that nobody's stand together."""
+    """Return the reasons in a rater-specific random order, so that one person's reasons are not adjacent."""
     return sorted(reasons, key=lambda one: hashlib.sha256(f"{seed}/{rater}/{one.id}".encode()).digest())
 
 
 def _next(order: Sequence[Reason], mine: Mapping[tuple[str, str], Rating], after: str) -> Reason | None:
-    """Return the first reason without a rating, from the one after a reason on and then from the start."""
+    """Return the first unrated reason after the reason `after`, wrapping around to the start."""
     start = next((place + 1 for place, one in enumerate(order) if one.id == after), 0)
     return next((one for one in (*order[start:], *order[:start]) if (one.participant, one.step) not in mine), None)
 

@@ -1,4 +1,4 @@
-"""The researcher's pages: login, dashboard, exports, and what can be done with a study; every action is logged."""
+"""Researcher pages: login, dashboard, exports and actions on a study; every action is logged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOTICES = {
 
 
 def router(context: AppContext, dashboard: Dashboard, desk: Desk) -> APIRouter:
-    """Return the routes of researchers."""
+    """Return the routes of the researcher pages."""
     pages = Pages(context, dashboard, desk)
     routes = APIRouter(prefix="/researcher", include_in_schema=False)
     shown: dict[str, Callable[..., Response]]
@@ -58,7 +58,7 @@ def router(context: AppContext, dashboard: Dashboard, desk: Desk) -> APIRouter:
 
 
 class Desk:
-    """Who is at the desk: what every page of researchers needs."""
+    """Login checks and page rendering shared by all researcher pages."""
 
     def __init__(self, context: AppContext) -> None:
         self._context, self._security = context, context.security
@@ -67,15 +67,15 @@ class Desk:
         self.logins = Logins(context.study, context.security)
 
     def login(self, request: Request) -> tuple[Session | None, ResearcherCookie | None]:
-        """Return the session and the cookie of a researcher; None where there is none."""
+        """Return the session and the cookie of a researcher; each is None if missing or invalid."""
         return self.logins.session(request), self._security.researcher(request)
 
     def is_rater(self, session: Session) -> bool:
-        """Tell whether somebody may only rate reasons: so that their rating is blind, and nothing else is theirs."""
+        """Return whether the session belongs to a rater, who may only rate reasons so that rating stays blind."""
         return session.name in self._raters
 
     def require(self, request: Request, *, rater: bool = False) -> Session:
-        """Return the session of a researcher, or of a rater; refuse everybody else."""
+        """Return the session of a researcher, or of a rater if `rater`; answer 401 or 403 otherwise."""
         session = self.logins.session(request)
         if session is None:
             raise HTTPException(401)
@@ -86,12 +86,12 @@ class Desk:
     def form(
         self, request: Request, fields: dict[str, str | list[str]], *, rater: bool = False
     ) -> tuple[Session, ResearcherCookie]:
-        """Return the session behind a form that holds its token, or refuse."""
+        """Return the session and cookie of a submitted form after checking its CSRF token."""
         session = self.require(request, rater=rater)
         return session, self._security.require_researcher_csrf(request, fields)
 
     def page(self, template: str, cookie: ResearcherCookie, status: int, **values: object) -> Response:
-        """Return a page of the desk."""
+        """Return a rendered researcher page."""
         csrf = self._security.csrf_token(cookie.session)
         return self._context.page(f"researcher/{template}", status, csrf=csrf, title=self._title, **values)
 
@@ -106,13 +106,13 @@ class Pages:
         self._page = desk.page
 
     def show_login(self, request: Request) -> Response:
-        """Show the form to log in."""
+        """Show the login form."""
         if self._logins.session(request) is not None:
             return redirect_to("/researcher")
         return self._login_page(request, "", 200)
 
     def login(self, request: Request, fields: Fields) -> Response:
-        """Log a researcher in, with a session of its own that nobody could know before."""
+        """Log a researcher in with a new random session token."""
         self._security.require_researcher_csrf(request, fields)
         name, password = field_of(fields, "name").strip()[:200], field_of(fields, "password")
         try:
@@ -140,7 +140,7 @@ class Pages:
         return response
 
     def logout(self, request: Request, fields: Fields) -> Response:
-        """End the session, here and in the database."""
+        """End the session in the browser and in the database."""
         cookie = self._security.require_researcher_csrf(request, fields)
         if cookie.token:
             self._study.researchers.end_session(cookie.token)
@@ -149,7 +149,7 @@ class Pages:
         return response
 
     def dashboard(self, request: Request, done: str = "") -> Response:
-        """Show the numbers of the study."""
+        """Show the dashboard."""
         return self._dashboard_page(request, NOTICES.get(done, ""), 200)
 
     def _dashboard_page(self, request: Request, notice: str, status: int) -> Response:
@@ -183,7 +183,7 @@ class Pages:
         return any(bonus.by == "truth_serum" or self._spec.rationales.raters for bonus in self._spec.payment.bonuses)
 
     def _link(self, request: Request) -> str:
-        """Return where participants begin, as this browser reaches the server."""
+        """Return the link for participants, with the host name that this browser uses."""
         scheme = "https" if self._security.https else "http"
         host = request.headers.get("host", "")
         return f"{scheme}://{host}/?{self._spec.recruitment.id_parameter}=ID"
@@ -202,7 +202,7 @@ class Pages:
         return as_download(content, f"{self._spec.name}.{form}", MEDIA[form])
 
     def bonus(self, request: Request) -> Response:
-        """Return whom to pay a bonus."""
+        """Return the list of participants owed a bonus as a CSV file."""
         session = self._desk.require(request)
         responses, finished = self._study.results.responses(), self._study.participants.bonus_rows()
         try:
@@ -220,7 +220,7 @@ class Pages:
         return self._dashboard_page(request, f"This could not be exported: {error}", 422)
 
     def withdraw(self, request: Request, fields: Fields) -> Response:
-        """Delete somebody's answers, by their code or recruitment id, after asking once more."""
+        """Delete a participant's answers, by code or recruitment id, after confirmation."""
         session, cookie = self._desk.form(request, fields)
         who = field_of(fields, "who").strip()
         if field_of(fields, "confirm") != "yes":
@@ -232,7 +232,7 @@ class Pages:
         return self._done("withdrawn", session, "deleted the answers of a person", who)
 
     def erase(self, request: Request, fields: Fields) -> Response:
-        """Erase all recruitment ids, after asking once more."""
+        """Erase all recruitment ids, after confirmation."""
         session, cookie = self._desk.form(request, fields)
         if field_of(fields, "confirm") != "yes":
             return self._page("confirm.html", cookie, 200, action="erase", who="", serum=self._pays_bonus())
@@ -241,26 +241,26 @@ class Pages:
         return redirect_to("/researcher?done=erased")
 
     def close(self, request: Request, fields: Fields) -> Response:
-        """Take nobody new."""
+        """Close the study to new participants."""
         session, _ = self._desk.form(request, fields)
         self._study.close()
         return self._done("closed", session, "closed the study")
 
     def reopen(self, request: Request, fields: Fields) -> Response:
-        """Take people again."""
+        """Reopen the study to new participants."""
         session, _ = self._desk.form(request, fields)
         self._study.reopen()
         return self._done("reopened", session, "reopened the study")
 
     def _done(self, notice: str, session: Session, action: str, detail: str = "") -> Response:
-        """Log what was done, count anew, and show the dashboard with a notice."""
+        """Log an action, refresh the dashboard and redirect to it with a notice."""
         self._study.researchers.log(session.name, action, detail)
         self._dashboard.changed()
         return redirect_to(f"/researcher?done={notice}")
 
 
 def recent_actions(actions: Sequence[Action], most: int) -> list[tuple[Action, int]]:
-    """Return what was done, the newest first; failed logins in a row are one, with how many they were."""
+    """Return the newest actions with counts; consecutive failed logins of one name are merged."""
     listed: list[tuple[Action, int]] = []
     for action in actions:
         last = listed[-1][0] if listed else None
@@ -276,24 +276,24 @@ def recent_actions(actions: Sequence[Action], most: int) -> list[tuple[Action, i
 
 
 def field_of(fields: dict[str, str | list[str]], name: str) -> str:
-    """Return a field of a form that was sent once, else nothing."""
+    """Return a form field that was sent exactly once, else an empty text."""
     given = fields.get(name, "")
     return given if isinstance(given, str) else ""
 
 
 def redirect_to(address: str) -> RedirectResponse:
-    """Send the browser on, after a form too."""
+    """Return a redirect (303 See Other), which also works after a form."""
     return RedirectResponse(address, 303)
 
 
 def as_download(content: bytes, name: str, kind: str) -> Response:
-    """Return a file to keep."""
+    """Return a file to download."""
     headers = {"content-disposition": f'attachment; filename="{name}"', "content-type": kind}
     return Response(content, headers=headers)
 
 
 def _ago(moment: datetime | None) -> str:
-    """Return how long ago a moment was, roughly."""
+    """Return the approximate time since a moment as text."""
     if moment is None:
         return "none yet"
     seconds = max(0, int((datetime.now(UTC) - moment).total_seconds()))
@@ -304,9 +304,9 @@ def _ago(moment: datetime | None) -> str:
 
 
 def export(responses: Responses, form: Format) -> bytes:
-    """Return the tidy table of the answers in a format.
+    """Return the tidy table of the answers as the bytes of a file.
 
-    In CSV an apostrophe stands before text that a spreadsheet would run; `read_responses` takes it away again.
+    In CSV, text that a spreadsheet would execute is prefixed with an apostrophe; `read_responses` removes it.
 
     Examples
     --------

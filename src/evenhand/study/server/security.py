@@ -1,7 +1,7 @@
-"""Who somebody is: signed cookies, tokens against forged requests, logins; and the headers of every answer.
+"""Authentication and forgery protection: signed cookies, CSRF tokens, logins and security headers.
 
-A cookie is signed, not encrypted: it holds nothing that its owner may not know. It never grants more than its random
-`session` and, for somebody enrolled or logged in, a secret token that the database knows.
+A cookie is signed, not encrypted, so it contains nothing secret from its owner. Its only credentials are its random
+`session` and, after enrolment or login, a secret token stored in the database.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 1_000
 _HASHER = PasswordHasher(time_cost=3, memory_cost=64 * 1024, parallelism=1)
 _AT_ONCE = BoundedSemaphore(2)
-"""Each check takes 64 MiB; more than two at once wait, so that a flood of logins cannot use up the memory."""
+"""Each check takes 64 MiB; at most two run at once, so that a flood of logins cannot exhaust the memory."""
 FAILED_LOGIN, UNKNOWN_NAME = "failed to log in", "(unknown name)"
 NAME_ATTEMPTS, ADDRESS_ATTEMPTS, ATTEMPT_SECONDS = 20, 10, 15 * 60
 _VISIT_SECONDS = 90 * 24 * 3600
 _CLOCK_SECONDS = 24 * 3600
-"""How far ahead the clock of another server of the study, or of this one before it was set right, may have been."""
+"""Tolerated clock difference: how far in the future a cookie's timestamp may lie."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -51,17 +51,17 @@ _POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class VisitorCookie:
-    """What a participant's browser holds.
+    """The contents of a participant's cookie.
 
     Parameters
     ----------
-    session : random; tokens against forged requests are bound to it.
-    token : the secret of the enrolled participant; None before consent.
+    session : a random value that CSRF tokens are bound to.
+    token : the enrolled participant's secret token; None before enrolment.
     first : the first step that this browser may open.
-    recruitment_id : what the recruiter calls the person, until they are enrolled.
-    language : the language they chose.
-    agreed : whether they agreed to take part, where they say something about themselves before they are enrolled.
-    turned_away : digest of what they said about themselves when a quota turned them away; other answers are not taken.
+    recruitment_id : the recruiter's id of the participant.
+    language : the chosen language.
+    agreed : whether the visitor consented but has yet to answer the questions about themselves.
+    turned_away : digest of the answers with which a quota refused the visitor; other answers are then rejected.
     """
 
     session: str = field(default_factory=lambda: secrets.token_urlsafe(18))
@@ -74,12 +74,12 @@ class VisitorCookie:
 
 
 WRITTEN_BY = "_session"
-"""Under this name drafts and answers say which browser wrote them; no other is shown them."""
+"""Key of the browser's id in drafts and answers; no other browser is shown them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResearcherCookie:
-    """What a researcher's browser holds: `token` is the secret of the session in the database, None before login."""
+    """The contents of a researcher's cookie; `token` is the session's secret, None before login."""
 
     session: str = field(default_factory=lambda: secrets.token_urlsafe(18))
     token: str | None = None
@@ -87,26 +87,26 @@ class ResearcherCookie:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCookie:
-    """What stays in a browser after a login: under which name, and a random `key` that its attempts are counted by."""
+    """The cookie that outlives a login: the name, and a random `key` for counting login attempts."""
 
     name: str
     key: str = field(default_factory=lambda: secrets.token_urlsafe(18))
 
 
 Form = Mapping[str, str | list[str]]
-"""The fields of a form; one that was sent more than once holds a list."""
+"""The fields of a form; a repeated field is a list."""
 _Session = TypeVar("_Session", VisitorCookie, ResearcherCookie)
 _Cookie = TypeVar("_Cookie", VisitorCookie, ResearcherCookie, DeviceCookie)
 
 
 class Security:
-    """Sign and read the cookies of one study, and guard its forms.
+    """Signs and reads the cookies of one study, and protects its forms against forgery.
 
     Parameters
     ----------
     secret : the signing key of the study.
-    name : the short name of the study, so that a cookie of another study is not taken even under the same key.
-    https : whether people reach the server over https, directly or through a proxy.
+    name : the short name of the study, so that cookies of other studies are rejected even under the same key.
+    https : whether clients reach the server over https, directly or through a proxy.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Security:
         self._serializers = {cookie: _serializer(secret, f"{role}:{name}") for cookie, role in roles.items()}
 
     def visitor(self, request: Request) -> VisitorCookie | None:
-        """Return the participant's cookie; None where there is none, or it is not one of ours."""
+        """Return the participant's cookie; None if missing or invalid."""
         return self._held(request, self.visitor_cookie, VisitorCookie)
 
     def remember(self, response: Response, cookie: VisitorCookie) -> None:
@@ -134,23 +134,23 @@ class Security:
         self._set(response, self.visitor_cookie, self._signed(self.visitor_cookie, cookie), _VISIT_SECONDS)
 
     def researcher(self, request: Request) -> ResearcherCookie | None:
-        """Return the researcher's cookie; None where there is none, or it is not one of ours."""
+        """Return the researcher's cookie; None if missing or invalid."""
         return self._held(request, self.researcher_cookie, ResearcherCookie)
 
     def remember_researcher(self, response: Response, cookie: ResearcherCookie) -> None:
-        """Set the researcher's cookie; it goes when the browser closes."""
+        """Set the researcher's cookie as a session cookie of the browser."""
         self._set(response, self.researcher_cookie, self._signed(self.researcher_cookie, cookie), None)
 
     def forget_researcher(self, response: Response) -> None:
-        """Take the researcher's cookie away."""
+        """Delete the researcher's cookie."""
         self._set(response, self.researcher_cookie, "", 0)
 
     def device(self, request: Request) -> DeviceCookie | None:
-        """Return what an earlier login left in this browser; None where there was none within 90 days."""
+        """Return the device cookie of an earlier login; None if missing, invalid or older than 90 days."""
         return self._held(request, self.device_cookie, DeviceCookie)
 
     def remember_device(self, response: Response, cookie: DeviceCookie) -> None:
-        """Set the cookie that stays after logout."""
+        """Set the device cookie, which remains after logout."""
         self._set(response, self.device_cookie, self._signed(self.device_cookie, cookie), _VISIT_SECONDS)
 
     def _held(self, request: Request, name: str, kind: type[_Cookie]) -> _Cookie | None:
@@ -161,15 +161,15 @@ class Security:
         return str(self._serializers[name].dumps(astuple(cookie)))
 
     def csrf_token(self, session: str) -> str:
-        """Return the token that forms of a session carry in the field `csrf` or the header X-CSRF-Token."""
+        """Return the CSRF token of a session, sent in the field `csrf` or the header X-CSRF-Token."""
         return hmac.new(self._key, session.encode(), hashlib.sha256).hexdigest()
 
     def require_csrf(self, request: Request, form: Form | None = None) -> VisitorCookie:
-        """Return the participant's cookie if the form (or the header) carries its token; else answer 403."""
+        """Return the participant's cookie if the CSRF token matches; else answer 403."""
         return self._matching(self.visitor(request), request, form)
 
     def require_researcher_csrf(self, request: Request, form: Form | None = None) -> ResearcherCookie:
-        """Return the researcher's cookie if the form carries its token; else answer 403."""
+        """Return the researcher's cookie if the CSRF token matches; else answer 403."""
         return self._matching(self.researcher(request), request, form)
 
     def _matching(self, cookie: _Session | None, request: Request, form: Form | None) -> _Session:
@@ -185,29 +185,29 @@ class Security:
 
 
 class Logins:
-    """Researchers who log in, and how often somebody may try.
+    """Researcher logins, with limits on the number of attempts.
 
     Parameters
     ----------
     study : the study with its researchers.
-    security : its cookies.
+    security : the cookies of the study.
     """
 
     def __init__(self, study: Study, security: Security) -> None:
         self._researchers, self._security = study.researchers, security
 
     def session(self, request: Request) -> Session | None:
-        """Return the session of a researcher who is logged in."""
+        """Return the session of a logged-in researcher; None if not logged in."""
         cookie = self._security.researcher(request)
         return self._researchers.session(cookie.token) if cookie is not None and cookie.token else None
 
     def login(self, name: str, password: str, request: Request) -> str | None:
-        """Return the token of a new session, or None where name or password is wrong.
+        """Return the token of a new session; None if the name or the password is wrong.
 
         Raises
         ------
-        Throttled : after too many attempts. They are counted in the database before the password is looked at, so that
-            several servers and restarts do not add attempts.
+        Throttled : after too many attempts. They are counted in the database before the password is checked, so that
+            several servers or restarts do not allow more attempts.
         """
         limits = self._limits(name, request)
         for key, limit in limits:
@@ -215,7 +215,7 @@ class Logins:
                 raise Throttled
         stored = self._researchers.password_hash(name)
         if not is_password(stored, password):
-            # A name that is not known may be a password in the wrong field. It is logged too: the work is the same.
+            # An unknown name may be a password in the wrong field, so only UNKNOWN_NAME is logged.
             self._researchers.log(name if stored is not None else UNKNOWN_NAME, FAILED_LOGIN)
             return None
         for key, _ in limits:
@@ -225,10 +225,10 @@ class Logins:
         return token
 
     def _limits(self, name: str, request: Request) -> list[tuple[str, int]]:
-        """Return what attempts are counted by, and how many are allowed: the address first, then the name.
+        """Return the keys and limits by which login attempts are counted, the address before the name.
 
-        What the address may not try does not count for the name, so one address cannot lock a name. Many addresses
-        can; therefore a browser in which somebody logged in under this name before has a count of its own.
+        An attempt rejected for its address does not count for the name, so one address cannot lock a name. Many
+        addresses can; therefore a browser with an earlier login under this name has a separate count.
         """
         device = self._security.device(request)
         if device is not None and device.name.casefold() == name.casefold():
@@ -238,11 +238,11 @@ class Logins:
 
 
 class Throttled(Exception):  # noqa: N818
-    """Too many attempts to log in."""
+    """Too many login attempts."""
 
 
 def address_of(client: tuple[str, int] | None) -> str:
-    """Return the address that limits are counted for: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the address used for limits: an IPv4 address, or the /64 network of an IPv6 address.
 
     Examples
     --------
@@ -260,10 +260,10 @@ def address_of(client: tuple[str, int] | None) -> str:
 
 
 def from_elsewhere(method: str, headers: Headers, https: bool) -> bool:
-    """Tell whether a request that changes something was sent by a page of another site.
+    """Return whether a state-changing request was sent by a page of another site.
 
-    Browsers say where a request comes from in Sec-Fetch-Site and in Origin; programs send neither, and need the token
-    of the form like everybody.
+    Browsers send the origin of a request in Sec-Fetch-Site and in Origin; programs send neither and need a CSRF token,
+    as every client does.
     """
     if method in SAFE_METHODS:
         return False
@@ -280,10 +280,10 @@ def from_elsewhere(method: str, headers: Headers, https: bool) -> bool:
 
 
 def security_headers(https: bool) -> list[tuple[bytes, bytes]]:
-    """Return the headers that every answer carries.
+    """Return the security headers of every response.
 
-    Referrer-Policy is `same-origin`: nothing is sent to other sites, and browsers still name the origin of our own
-    forms, which they hide under `no-referrer`.
+    Referrer-Policy is `same-origin`: nothing is sent to other sites, and browsers still send the origin of our own
+    forms, which `no-referrer` would suppress.
     """
     headers = {
         "content-security-policy": _POLICY,
@@ -318,7 +318,7 @@ def _read(serializer: URLSafeTimedSerializer, value: str | None, seconds: int) -
 
 
 def hash_password(password: str) -> str:
-    """Return what is stored of a password.
+    """Return the hash of a password after checking its length.
 
     Examples
     --------
@@ -340,7 +340,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(stored: str | None, password: str) -> bool:
-    """Tell whether a password is the stored one; for an unknown name (None) the work is the same and the answer no."""
+    """Return whether a password matches its hash; takes the same time for an unknown name (None)."""
     with _AT_ONCE:
         try:
             _HASHER.verify(stored or _nobody(), password[:LONGEST_PASSWORD])
