@@ -1,4 +1,4 @@
-"""The database of a study: who takes part, what they answered, and who may look; on SQLite or PostgreSQL."""
+"""The database of a study (participants, answers, researchers), on SQLite or PostgreSQL."""
 
 from evenhand.errors import require_extra
 

@@ -1,4 +1,4 @@
-"""Answers: each is one transaction, saved once however often it is sent; and drafts of answers."""
+"""Store answers, each once and in one transaction, and drafts of answers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evenhand.study.store.records import CLOCK, Answer, Participant, Saved, seco
 from evenhand.study.store.tables import ANSWERS, DRAFTS, PARTICIPANTS
 
 AWAY_SECONDS = 30 * 60
-"""Who does nothing for longer was away, and their time away is not counted.
+"""A participant inactive for longer was away; time away is not counted.
 
-The time on a step begins anew with the first sign of life after it: a page that is opened, a draft, or an earlier
-answer that is changed. Where the answer itself is the first sign, nobody knows when they came back, and its seconds are
-missing. Times are those of a clock that nobody can set, wherever one saw both ends.
+The time on a step restarts with the first activity afterwards: an opened page, a draft, or a change to an earlier
+answer. If the first activity is the answer itself, the time of return is unknown, and the answer's seconds are
+missing. Times are measured with a monotonic clock if it covers both ends.
 """
 DRAFT_BYTES = 32 * 1024
 _SEEN_SECONDS = 60
@@ -28,7 +28,7 @@ _SEEN_SECONDS = 60
 _BEGIN = (
     "since = :now, seen_at = :now, steady = :tick, clock = :clock, drift = drift + CAST(:drift AS double precision)"
 )
-"""A new time begins; what the clock on the wall was set by meanwhile is added up, and stays unknown once it was."""
+"""Restart the time on a step and add up wall-clock changes (drift); an unknown drift stays unknown."""
 _ADVANCE = text(
     f"UPDATE participants SET reached = reached + 1, {_BEGIN}, finished_at = :finished_at"  # noqa: S608
     " WHERE id = :person AND reached = :index AND finished_at IS NULL AND withdrawn_at IS NULL"
@@ -76,19 +76,19 @@ class Answers:
         last: bool = False,
         now: datetime | None = None,
     ) -> Saved:
-        """Store an answer in one transaction; sent again it changes nothing.
+        """Store an answer in one transaction; storing the same answer again changes nothing.
 
-        An answer to the first unanswered step moves the person on and takes their time; an answer to an earlier step
-        replaces what is stored, if the form was made from that.
+        An answer to the first unanswered step advances the person and records their time; an answer to an earlier step
+        replaces the stored answer if the form was rendered from it.
 
         Parameters
         ----------
-        person : as read for this request; their `since` says when the time on the step began. Who was away longer than
-            `AWAY_SECONDS` just before has an answer without a time.
+        person : as read for this request; `since` is when the time on the step began. An answer given right after more
+            than `AWAY_SECONDS` of inactivity is stored without a time.
         step, index : the step and its index in the person's plan.
-        payload : the answer in the names of the schema.
-        revision : the revision that the form was made from; 0 where nothing was stored.
-        last : whether this is the last step, which finishes the person.
+        payload : the answer by the field names of the schema.
+        revision : the revision that the form was rendered from; 0 if nothing was stored.
+        last : whether this is the last step, after which the person has finished.
         now : the moment; by default the clock's.
         """
         clock = Clock.of(person, now)
@@ -108,9 +108,9 @@ class Answers:
     def page(
         self, person: Participant, step_key: str, *, now: datetime | None = None
     ) -> tuple[Answer | None, dict[str, Any] | None]:
-        """Return what a page shows: the stored answer and the draft, each None where there is none.
+        """Return the stored answer and the draft of a page, each None if missing.
 
-        Opening a page after more than half an hour without a sign of life starts the time on it anew.
+        Opening a page after more than half an hour of inactivity restarts the time on it.
         """
         clock, key = Clock.of(person, now), {"person": person.id, "step": step_key}
         if person.finished_at is person.withdrawn_at is None and clock.away:
@@ -122,7 +122,7 @@ class Answers:
         return _answer(stored), None if draft is None else json.loads(draft)
 
     def get(self, person: Participant, step_key: str) -> Answer | None:
-        """Return the stored answer to a step; None where there is none."""
+        """Return the stored answer to a step; None if there is no answer."""
         with self.database.reading() as connection:
             return _answer(connection.execute(_STORED, {"person": person.id, "step": step_key}).first())
 
@@ -135,10 +135,10 @@ class Answers:
         revision: int | None = None,
         now: datetime | None = None,
     ) -> bool:
-        """Keep an unfinished form until its answer is saved; return whether it was kept.
+        """Store an unfinished form until its answer is saved; return whether it was stored.
 
-        It is not kept for somebody who finished or withdrew, beyond 32 KiB, or where `revision` (of the answer that
-        the form was made from) is no longer the stored one: a late draft never hides a newer answer.
+        It is not stored if the person has finished or withdrawn, if it exceeds 32 KiB, or if `revision` (of the answer
+        that the form was rendered from) is outdated: a late draft never hides a newer answer.
         """
         clock, written = Clock.of(person, now), _as_json(fields)
         if len(written) > DRAFT_BYTES:
@@ -161,14 +161,14 @@ class Answers:
 
 
 class Clock(NamedTuple):
-    """The time of a request of a person.
+    """The times of one request of a person.
 
     Parameters
     ----------
     taken : seconds since their time on the step began.
-    silence : seconds since they were last seen, by the clock on the wall.
-    away : whether they were away; also where the clock was set back meanwhile and nobody can tell.
-    sign : the parameters of a statement that begins a new time.
+    silence : seconds since they were last seen, by the wall clock.
+    away : whether they were away, or may have been because the clock was set back.
+    sign : the parameters of an SQL statement that restarts the time on the step.
     """
 
     taken: float
@@ -178,7 +178,7 @@ class Clock(NamedTuple):
 
     @classmethod
     def of(cls, person: Participant, now: datetime | None) -> Clock:
-        """Return the time of this moment, or of one that is given."""
+        """Return the times of a request at `now`, by default the current time."""
         moment, tick = seconds_of(now), steady_of(now)
         taken, drift = person.time_on_step(moment, tick)
         silence = moment - person.seen_at.timestamp()
@@ -201,7 +201,7 @@ def _write(connection: Connection, values: Mapping[str, Any]) -> int:
 def _change(
     connection: Connection, step: Step, *, index: int, values: Mapping[str, Any], revision: int, sign: TextClause
 ) -> Saved:
-    """Store an answer to an earlier step with its sign of life, or say why not."""
+    """Store an answer to an earlier step and update last-seen, or return why it was not stored."""
     reached, finished_at, withdrawn_at = connection.execute(_STATE, {"person": values["person"]}).one()
     row = connection.execute(_STORED, {"person": values["person"], "step": step.key}).first()
     stored, current = ("", 0) if row is None else row
@@ -218,5 +218,5 @@ def _change(
 
 
 def _as_json(values: Mapping[str, Any]) -> str:
-    """Return values as JSON in one form; in ASCII, so that every character survives in every database."""
+    """Return values as JSON with sorted keys, in ASCII so that every database stores every character."""
     return json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Engines and transactions: SQLite or PostgreSQL by URL; a transaction that is over is on the disk."""
+"""Database engines and transactions on SQLite or PostgreSQL; a committed transaction is on disk."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from evenhand.errors import ConfigError
 from evenhand.study.store.records import ConnectionLost, StoreError
 
 BUSY_SECONDS = 30
-"""How long a statement waits for somebody else's transaction."""
+"""How long a statement waits for another transaction."""
 CONNECTIONS = 20
-"""Connections of a process to PostgreSQL. A server of PostgreSQL has 100 for everybody."""
+"""Maximum connections of a process to PostgreSQL, whose server allows 100 in total by default."""
 _SQLITE_CONNECTIONS = 64
-"""Connections of a process to a file: more than the threads of a server, so that they only wait for the writer."""
+"""Maximum connections of a process to SQLite: more than the server has threads, so that they wait only to write."""
 _CONNECT_SECONDS = 5
 _NETWORK_SECONDS = 10
-"""Seconds after which a server of PostgreSQL that the network no longer reaches is given up."""
+"""Seconds after which an unreachable PostgreSQL server counts as lost."""
 _POOL_SECONDS = 10
 _RECYCLE_SECONDS = 1_800
 _TIDY_SECONDS = 0.2
@@ -38,7 +38,7 @@ class Database:
 
     Parameters
     ----------
-    url : where it is; see `parse_url`.
+    url : its address; see `parse_url`.
     """
 
     def __init__(self, url: URL) -> None:
@@ -48,18 +48,18 @@ class Database:
         self.engine = _sqlite_engine(url, self.shown) if self.sqlite else _postgres_engine(url)
         snapshot: dict[str, Any] = {"begin": "BEGIN"} if self.sqlite else {"isolation_level": "REPEATABLE READ"}
         self._snapshots = self.engine.execution_options(**snapshot)
-        # SQLite's own queue lets writers sleep and try again; a lock wakes the next one at once.
+        # Waiting writers of SQLite sleep and retry; a lock wakes the next writer at once.
         self._writers = threading.Lock() if self.sqlite else nullcontext()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection whose queries all see the same state of the database."""
+        """Yield a connection whose queries all see the same state of the database."""
         with self._as_sentences(), self._snapshots.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection for one transaction; on return it is committed and on the disk."""
+        """Yield a connection for one transaction, committed to disk when the block ends."""
         with self._as_sentences(), self._writers, self.engine.begin() as connection:
             yield connection
 
@@ -74,14 +74,14 @@ class Database:
             ) from None
 
     def tidy_log(self, seconds: float = 0.0) -> bool:
-        """Bring the log of SQLite into the database and empty it, so that what was erased is not in it either.
+        """Merge SQLite's write-ahead log into the database and empty it, so that it keeps no erased data.
 
-        Return whether it is empty. A read that began before, an export perhaps, holds the log; writers wait for each
-        try, so a try is short and there are pauses between them.
+        Return whether it is empty. An earlier read that is still running blocks this; writers wait for each
+        attempt, so attempts are short, with pauses between them.
 
         Parameters
         ----------
-        seconds : how long to try again.
+        seconds : how long to retry.
         """
         until = time.monotonic() + seconds
         while not self._try_to_tidy():
@@ -155,14 +155,14 @@ def _sqlite_engine(url: URL, shown: str) -> Engine:
 
 
 def is_read_only(path: str) -> bool:
-    """Tell whether a file is on a medium, or in a folder, where SQLite cannot write."""
+    """Return whether an existing file, or its folder, is not writable."""
     return os.path.isfile(path) and not (os.access(path, os.W_OK) and os.access(os.path.dirname(path), os.W_OK))
 
 
 def read_uri(path: str) -> str:
-    """Return the address under which SQLite reads a file without writing to it, also where it could not write.
+    """Return the URI for reading a SQLite file without writing, even on a read-only medium.
 
-    With an index of its log beside it, a server may be running, and SQLite reads both; else nobody changes the file.
+    If the log's index file exists, a server may be running and SQLite also reads the log; else the file is unchanging.
     """
     uri, log = Path(path).as_uri(), Path(f"{path}-wal")
     if not is_read_only(path) or os.path.exists(f"{path}-shm"):
@@ -178,7 +178,7 @@ def read_uri(path: str) -> str:
 
 
 def _make_private(path: str, shown: str) -> None:
-    """Make the file where there is none, readable by nobody else: it holds the secret of the study."""
+    """Create the file if missing, readable only by its owner: it contains the secret of the study."""
     if not Path(path).parent.is_dir():
         raise ConfigError("the folder of the database '{shown}' does not exist; make it first.", shown=shown)
     try:
@@ -193,14 +193,14 @@ def _make_private(path: str, shown: str) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
-    """Set up a new connection to SQLite; one that another process holds for itself is waited for `BUSY_SECONDS`."""
+    """Configure a new SQLite connection; wait up to `BUSY_SECONDS` if another process locks the file."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError as error:
-            # Two processes that open a new file at once: SQLite does not wait for this one by itself.
+            # Two processes opened a new file at once: SQLite does not wait for this lock by itself.
             if "locked" not in str(error) or time.monotonic() >= until:
                 raise
             time.sleep(0.05)
@@ -209,12 +209,12 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Begin a transaction of SQLite, which for a writer waits for its turn."""
+    """Begin a SQLite transaction; a writer waits for its turn."""
     connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN IMMEDIATE"))
 
 
 def parse_url(url: str) -> URL:
-    """Return the address of a database: a path or sqlite:/// URL of a file, or a postgresql:// URL.
+    """Return the URL of a database, from a path, a sqlite:/// URL or a postgresql:// URL.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def parse_url(url: str) -> URL:
         return parsed.set(drivername="sqlite")
     if backend not in ("postgresql", "postgres"):
         raise ConfigError("a study runs on SQLite or PostgreSQL, not on {backend!r}; {how}.", backend=backend, how=how)
-    # libpq also takes the password as an option; there it would be shown and passed on.
+    # libpq also accepts the password as an option, where it would be displayed and passed on.
     password = parsed.password or parsed.query.get("password")
     plain = parsed.difference_update_query(["password"]).set(drivername="postgresql+psycopg")
     return plain.set(password=password) if isinstance(password, str) else plain
@@ -250,14 +250,14 @@ def _without_secrets(url: URL) -> str:
 
 
 def _reason(error: SQLAlchemyError) -> str:
-    """Return what a driver said, without values that people gave or a password."""
+    """Return a driver's error message without data values or passwords."""
     if isinstance(error, exc.IntegrityError | exc.DataError):
         return "it refused a value"
     return _told(str(error.orig) if isinstance(error, DBAPIError) else str(error))
 
 
 def _told(said: str) -> str:
-    """Return the first line of what a driver said, or what to do where another process holds a file."""
+    """Return the first line of a driver's message, or advice if another process locks the file."""
     if said.startswith("database is locked"):
         return f"another process has held it for {BUSY_SECONDS} s; stop that process, or wait until it is done"
     return (said.strip().splitlines() or ["no reason was given"])[0].rstrip(". ")

@@ -1,4 +1,4 @@
-"""Participants: balanced enrolment, coming back, withdrawing, and the ids that recruiters know them by."""
+"""Participants: balanced enrolment, returning, withdrawal, and recruitment ids."""
 
 from __future__ import annotations
 
@@ -64,25 +64,25 @@ class Participants:
         about: Mapping[str, str] | None = None,
         now: datetime | None = None,
     ) -> Participant:
-        """Take a person in, or return the person who came before with the same key or recruitment id.
+        """Enrol a person, or return the person already enrolled with the same key or recruitment id.
 
-        The condition is the one with the fewest people held for its share, ties by a seeded draw; the place is the
-        smallest that is free in it. People are held who finished, or were seen within `abandon_after`; who answered
-        nothing yet, within half an hour. Counting and taking are one transaction, and such transactions run one after
-        another, over all servers of a database.
+        The condition with the fewest active people relative to its share is chosen, and ties are broken by a seeded
+        draw; the place is its smallest free one. Active are people who finished or were seen within `abandon_after`, or
+        within half an hour if they have no answer yet. Counting and enrolling are one transaction, and these run one
+        after another, over all servers of a database.
 
         Parameters
         ----------
         key : random text from the consent form; the same form sent twice enrols once.
-        recruitment_id : who they are to the recruiter; one that is no short printable text counts as none.
-        language : the language they read.
-        about : what they said about themselves, by question; stored with them, and counted for the quotas.
+        recruitment_id : the recruiter's id of the person; ignored unless a short printable text.
+        language : the language of their pages.
+        about : their answers about themselves, by question; stored, and counted for the quotas.
         now : the moment; by default the clock's.
 
         Raises
         ------
-        StudyClosed, StudyFull, QuotaFull : for somebody new; who is enrolled already is returned also then. A server
-            whose design is no longer the registered one takes nobody new either.
+        StudyClosed, StudyFull, QuotaFull : for a new person; a person already enrolled is still returned. A server
+            with an outdated design enrols nobody new either.
         """
         moment, enrolment = records.seconds_of(now), enrolment_of(key)
         recruitment = recruitment_id if recruitment_id and records.is_storable(recruitment_id) else None
@@ -119,7 +119,7 @@ class Participants:
         return connection.execute(_BY_RECRUITMENT, {"study": self.row.id, "recruitment": recruitment}).first()
 
     def _require_quota(self, connection: Connection, about: Mapping[str, str], moment: float) -> None:
-        """Refuse somebody who says of themselves what enough people who take part have said."""
+        """Raise `QuotaFull` if enough people already gave one of these answers about themselves."""
         held = self._held_since(moment)
         for name, value in about.items():
             most = self.row.quotas.get(name, {}).get(value)
@@ -136,12 +136,12 @@ class Participants:
                 )
 
     def _held_since(self, moment: float) -> dict[str, Any]:
-        """Return the parameters of a statement about the people who are held."""
+        """Return the parameters of SQL statements that count active people."""
         cutoff = moment - self.row.abandon_after
         return {"study": self.row.id, "cutoff": cutoff, "silent_cutoff": moment - records.SILENT_SECONDS}
 
     def _free_seat(self, connection: Connection, moment: float) -> tuple[str, int]:
-        """Return where the next person goes: a condition, and a place within it."""
+        """Return the condition and the place of the next person."""
         study, asked = self.row, self._held_since(moment)
         rows = connection.execute(_PEOPLE, asked).all()
         held = {condition: people for condition, _, people in rows}
@@ -155,7 +155,7 @@ class Participants:
         raise StudyFull("every place of the study {study!r} is taken.", study=study.name)
 
     def by_token(self, token: str) -> Participant | None:
-        """Return the person whose cookie holds a token; None where there is none."""
+        """Return the person with this cookie token; None if unknown."""
         if not records.is_storable(token):
             return None
         with self.database.reading() as connection:
@@ -163,7 +163,7 @@ class Participants:
         return None if row is None else self._participant(row)
 
     def by_recruitment_id(self, recruitment_id: str) -> Participant | None:
-        """Return the person whom the recruiter knows by an id; None where there is none, or ids were erased."""
+        """Return the person with a recruitment id; None if unknown or ids were erased."""
         if not records.is_storable(recruitment_id):
             return None
         with self.database.reading() as connection:
@@ -171,11 +171,11 @@ class Participants:
         return None if row is None else self._participant(row)
 
     def withdraw(self, who: Participant | str, *, now: datetime | None = None) -> bool:
-        """Take a person out of the study with all they answered; return whether there is such a person.
+        """Withdraw a person and delete all their answers; return whether the person exists.
 
-        Answers, drafts, ratings and what they said about themselves are deleted. Their place is free again and they can
-        answer no more. The recruitment id stays until `erase_recruitment_ids`, so that they can be paid and do not take
-        part twice.
+        Answers, drafts, ratings and answers about themselves are deleted. Their place is free again and they can
+        no longer answer. The recruitment id stays until `erase_recruitment_ids`, so that they can be paid and do not
+        take part twice.
 
         Parameters
         ----------
@@ -198,9 +198,9 @@ class Participants:
         return True
 
     def empty_log(self, *, seconds: float = 0.0) -> bool:
-        """Tell whether nothing that was erased is left in the log of SQLite, after another try to empty it.
+        """Return whether SQLite's log contains no erased data, after trying again to empty it.
 
-        A read that began before the erasure, an export perhaps, keeps the log as it was until it is over. Emptying is
+        A read that began before the erasure keeps the log unchanged until the read ends. Emptying is
         tried again whenever the database is opened and closed.
 
         Parameters
@@ -210,9 +210,9 @@ class Participants:
         return self.database.tidy_log(seconds)
 
     def erase_recruitment_ids(self) -> int:
-        """Delete every recruitment id of the study, for good; return how many there were.
+        """Delete every recruitment id of the study permanently; return their number.
 
-        `empty_log` then tells whether the log of SQLite still holds them.
+        `empty_log` then returns whether SQLite's log is free of them.
         """
         with self.database.writing() as connection:
             erased = connection.execute(delete(RECRUITS).where(_R.study_id == self.row.id)).rowcount
@@ -220,7 +220,7 @@ class Participants:
         return int(erased)
 
     def bonus_rows(self) -> list[BonusRow]:
-        """Return who finished and did not withdraw, with their recruitment ids, in the order in which they finished."""
+        """Return the people who finished and did not withdraw, in order of finishing, with recruitment ids."""
         asked = (
             select(_R.recruitment_id, _P.code, _P.condition, _P.finished_at)
             .join_from(PARTICIPANTS, RECRUITS, _R.participant_id == _P.id, isouter=True)
@@ -232,7 +232,7 @@ class Participants:
         return [BonusRow(row[0], row[1], row[2], records.moment_of(row[3])) for row in rows]
 
     def recruits(self) -> list[tuple[str | None, str]]:
-        """Return the recruitment id, None where there is none, and the code of everybody who did not withdraw."""
+        """Return the recruitment id (or None) and the code of everyone who did not withdraw."""
         asked = (
             select(_R.recruitment_id, _P.code)
             .join_from(PARTICIPANTS, RECRUITS, _R.participant_id == _P.id, isouter=True)
@@ -249,18 +249,18 @@ class Participants:
 
 
 def enrolment_of(key: str) -> str:
-    """Return what is stored of the key that somebody enrols with."""
+    """Return the SHA-256 hash of an enrolment key, as stored."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def by_need(study: StudyRow, held: Mapping[str, int], number: int) -> list[str]:
-    """Return the conditions, first the one with the fewest people for its share; ties by a draw.
+    """Return the conditions by people per share, fewest first; ties are broken by a seeded draw.
 
     Parameters
     ----------
     study : the conditions with their shares, and the seed of the draw.
-    held : people held by condition.
-    number : how many people ever enrolled: the number of the draw.
+    held : number of active people by condition.
+    number : number of people ever enrolled, which identifies the draw.
     """
 
     def need(name: str) -> tuple[float, bytes]:

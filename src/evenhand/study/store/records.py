@@ -1,4 +1,4 @@
-"""What the store hands out (people, answers, counts: plain values, none holds a connection), and how it can fail."""
+"""Plain records that the store returns (people, answers, counts), and its errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evenhand.study.schema import Kind
 
 _LONGEST_NAME = 200
 SILENT_SECONDS = 30 * 60
-"""How long somebody who agreed to take part and answered nothing yet holds a place."""
+"""How long a place stays reserved for a participant without any answer."""
 SaveStatus = Literal["saved", "repeated", "stale", "too_early", "locked"]
 
 
 class StudyClosed(EvenhandError):  # noqa: N818
-    """The study takes nobody new."""
+    """The study accepts no new participants."""
 
 
 class StudyFull(EvenhandError):  # noqa: N818
@@ -28,36 +28,36 @@ class StudyFull(EvenhandError):  # noqa: N818
 
 
 class QuotaFull(StudyFull):
-    """Enough people who say the same about themselves take part already."""
+    """Enough people with the same answer about themselves already take part."""
 
 
 class StoreError(EvenhandError):
-    """The database could not be reached, or refused what was asked."""
+    """The database is unreachable or rejected a statement."""
 
 
 class ConnectionLost(StoreError):  # noqa: N818
-    """The connection to the database broke; the same request may succeed on another one."""
+    """The connection to the database broke; a retry on a new connection may succeed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRow:
-    """A study as the database has it.
+    """A study as stored in the database.
 
     Parameters
     ----------
     id, name, kind : number, short name, and 'effort' or 'disagreement'.
-    fingerprint : what the study showed when it was registered, as one hash.
-    conditions : the conditions with their shares of people.
-    places : how many people fit into a condition; None for any number.
+    fingerprint : hash of the study's contents when it was registered.
+    conditions : the conditions, each with its share of people.
+    places : maximum number of people per condition; None for no limit.
     seed : seed of the draws between conditions.
     points : points of the scale.
-    abandon_after : seconds after which a person who does nothing no longer holds their place.
-    most_people : how many people may take part; None for any number.
+    abandon_after : seconds of inactivity after which a person's place is released.
+    most_people : maximum number of participants; None for no limit.
     about : the questions about people, in order.
-    numbers : the questions about people that are answered by a number.
-    quotas : how many people may take part by question and answer.
-    secret : what cookies are signed with.
-    completion_code : what people hand in to be paid.
+    numbers : the questions about people with numeric answers.
+    quotas : maximum number of participants by question and answer.
+    secret : signing key of the cookies.
+    completion_code : code that participants submit to be paid.
     """
 
     id: int
@@ -79,23 +79,23 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Participant:
-    """A person who agreed to take part, as the database had them when they were read.
+    """A participant, as read from the database at one moment.
 
     Parameters
     ----------
     id : number within the database; never shown.
-    code : what exports call them: "p" and ten letters or digits.
+    code : their name in exports: "p" and ten letters or digits.
     token : the secret of their cookie.
-    enrolment : SHA-256 of the key that they enrolled with, which says in which browser they began.
-    condition, place : what decides their plan; the condition is "" in a disagreement study, places count from 0.
-    language : the language they read.
+    enrolment : SHA-256 of their enrolment key, which identifies the browser in which they began.
+    condition, place : determine their plan; the condition is "" in a disagreement study, places count from 0.
+    language : the language of their pages.
     reached : index of the first step without an answer.
     since : when their time on the first unanswered step began.
-    enrolled_at, seen_at : when they agreed, and when they last did anything.
-    finished_at, withdrawn_at : when they reached the end, or took their answers back.
-    completion_code : the code that they hand in to be paid.
-    fingerprint : of the design that they were enrolled with; None where that was not noted yet.
-    steady, clock : `since` on a clock that nobody can set, and which one; None where that was not noted yet.
+    enrolled_at, seen_at : when they enrolled, and when they were last active.
+    finished_at, withdrawn_at : when they finished, and when they withdrew; else None.
+    completion_code : the code that they submit to be paid.
+    fingerprint : of the design that they were enrolled with; None in older databases.
+    steady, clock : `since` on a monotonic clock, and the clock's id; None in older databases.
     """
 
     id: int
@@ -117,14 +117,14 @@ class Participant:
     clock: str | None = None
 
     def time_on_step(self, moment: float, tick: float) -> tuple[float, float | None]:
-        """Return the seconds since `since`, and how far the clock on the wall went ahead of them meanwhile.
+        """Return the seconds since `since`, and the drift of the wall clock against the monotonic clock.
 
-        Where no steady clock saw both ends (another machine, one started anew, or an entry from before), the seconds
-        are those of the clock on the wall, and the second is None: nobody knows whether that was set.
+        If no monotonic clock covers both ends (another machine, a reboot, or an older entry), the seconds
+        come from the wall clock, and the drift is None, for unknown.
 
         Parameters
         ----------
-        moment, tick : now, on the clock on the wall and on the steady one.
+        moment, tick : the current time on the wall clock and on the monotonic clock.
         """
         shown = moment - self.since.timestamp()
         if self.steady is None or self.clock != CLOCK:
@@ -134,7 +134,7 @@ class Participant:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is stored for a step: the payload, and how often it was written (1 is the first time)."""
+    """The stored answer to a step: payload and revision (1 when first stored)."""
 
     payload: dict[str, Any]
     revision: int
@@ -142,14 +142,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of a submitted answer.
+    """The outcome of submitting an answer.
 
     Parameters
     ----------
-    status : 'saved' (stored now), 'repeated' (it was there already; nothing changed), 'stale' (another answer was
-        stored since the form was made; nothing changed), 'too_early' (an earlier step has no answer yet) or 'locked'
-        (an attention check, or a person who finished or withdrew, cannot change an answer).
-    revision : the revision that is stored now; 0 where there is none.
+    status : 'saved' (stored now), 'repeated' (already stored; nothing changed), 'stale' (another answer was
+        stored after the form was rendered; nothing changed), 'too_early' (an earlier step has no answer yet) or
+        'locked' (answers to attention checks, or of people who finished or withdrew, cannot be changed).
+    revision : the revision now stored; 0 if there is no answer.
     reached : index of the first step without an answer.
     """
 
@@ -160,7 +160,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class BonusRow:
-    """Whom to pay: the recruitment id (None where there was none or it was erased), the code and the condition."""
+    """A participant eligible for bonuses: recruitment id (None if missing or erased), code and condition."""
 
     recruitment_id: str | None
     participant: str
@@ -170,10 +170,10 @@ class BonusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionCounts:
-    """People of one condition.
+    """Numbers of people of one condition.
 
-    Who neither finished nor withdrew is `active` (an answer or draft within ten minutes), `away`, or, after the time in
-    which nobody else may take the place, `abandoned`.
+    People who neither finished nor withdrew are `active` (seen within ten minutes), `away`, or, once their reserved
+    place has been released, `abandoned`.
     """
 
     condition: str
@@ -187,7 +187,7 @@ class ConditionCounts:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds spent on a step or a page: how many answers, lower quartile, median, upper quartile."""
+    """Seconds spent on a step or a page: number of answers, lower quartile, median, upper quartile."""
 
     answers: int
     lower: float
@@ -197,14 +197,14 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class PageCounts:
-    """One page of the study by its index: who stands there, and how long people took over it.
+    """One page of the study: the people who are on it, and the time spent on it.
 
     Parameters
     ----------
     index : index of the step, from 0.
-    waiting : people whose first unanswered step this is and who are active or away.
-    dropped : the same for people who were not seen for long: they dropped out here.
-    times : seconds of the answers given here; None where there are none.
+    waiting : active or away people whose first unanswered step this is.
+    dropped : people who abandoned the study at this step.
+    times : seconds spent on the page's answers; None if there are no answers.
     """
 
     index: int
@@ -224,9 +224,9 @@ class CheckCounts:
 
 @dataclass(frozen=True, slots=True)
 class TraitCounts:
-    """People who gave one answer to a question about themselves, and how many of them may take part at `most`.
+    """People with one answer to a question about themselves, and its quota `most`.
 
-    `taking_part` are those whom a quota counts: who finished, or still holds a place.
+    `taking_part` counts people towards the quota: those who finished or still have a place.
     """
 
     question: str
@@ -238,16 +238,16 @@ class TraitCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The numbers of a study at one moment; people who withdrew count only as withdrawn.
+    """The numbers of a study at one moment; withdrawn people count only as withdrawn.
 
     Parameters
     ----------
-    conditions : counts of people, one entry a condition of the study.
-    pages : where people stand and how long pages take, by index.
-    checks : the attention checks by number.
+    conditions : counts of people, one entry per condition.
+    pages : people on each page and time spent on it, by index.
+    checks : results of the attention checks, by number.
     answers : stored answers to pairs or cases.
     last_answer : when the last answer of any kind was stored.
-    traits : people by what they said about themselves.
+    traits : numbers of people by their answers about themselves.
     """
 
     conditions: tuple[ConditionCounts, ...]
@@ -260,7 +260,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A researcher who is logged in."""
+    """The session of a logged-in researcher."""
 
     name: str
     opened_at: datetime
@@ -269,7 +269,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something a researcher did."""
+    """A logged action of a researcher."""
 
     at: datetime
     researcher: str
@@ -278,19 +278,19 @@ class Action:
 
 
 def seconds_of(now: datetime | None = None) -> float:
-    """Return a moment, by default this one, as seconds since 1970."""
+    """Return a time, by default the current time, as seconds since 1970."""
     return time.time() if now is None else now.timestamp()
 
 
 def steady_of(now: datetime | None) -> float:
-    """Return the seconds of a clock that nobody can set; of a moment that was given, its own."""
+    """Return the seconds of the monotonic clock; for a given time, its seconds since 1970."""
     if now is not None:
         return now.timestamp()
     return time.monotonic() if _STEADY is None else time.clock_gettime(_STEADY)
 
 
 def _clock_name() -> str:
-    """Return which clock `steady_of` reads: that of this start of the machine, else one of this process alone."""
+    """Return the id of the clock of `steady_of`: the machine's boot id, or else random for this process."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip() if _STEADY else uuid4().hex
     except OSError:
@@ -298,12 +298,12 @@ def _clock_name() -> str:
 
 
 _STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-"""It runs on while the machine sleeps, and is the same in all processes until the machine is started anew."""
+"""A monotonic clock that includes sleep and is the same in all processes until the machine reboots."""
 CLOCK = _clock_name()
 
 
 def moment_of(seconds: float) -> datetime:
-    """Return seconds since 1970 as a moment in UTC.
+    """Return seconds since 1970 as a datetime in UTC.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def moment_of(seconds: float) -> datetime:
 
 
 def is_storable(text: str) -> bool:
-    r"""Tell whether a text from outside can be looked up at all: short, printable, and valid Unicode.
+    r"""Return whether an external text is short, printable and valid Unicode, so that it can be looked up.
 
     Examples
     --------

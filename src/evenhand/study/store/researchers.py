@@ -1,4 +1,4 @@
-"""The researchers' side: who may look, what they did, and how they rated the reasons that people wrote."""
+"""The researchers' side: logins, logged actions, and ratings of the participants' reasons."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ _ATTEMPT = text(
 
 @dataclass(frozen=True)
 class Researchers:
-    """Who may look at a study, and what they did."""
+    """The researchers of a study: passwords, sessions, login attempts and logged actions."""
 
     database: Database
     row: StudyRow
 
     def set_password(self, name: str, password_hash: str) -> None:
-        """Store the hash of a researcher's password; all sessions of that researcher end."""
+        """Store the hash of a researcher's password, and end all their sessions."""
         values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of()}
         ended = delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.name == name)
         self._write(_SET_PASSWORD.bindparams(**values), ended)
 
     def set_first_password(self, name: str, password_hash: str) -> bool:
-        """Store the hash of a researcher's password unless they have one; return whether it was stored.
+        """Store the hash of a researcher's password unless they have a password; return whether stored.
 
-        Of several servers that start at the same moment, one gets True.
+        If several servers start at the same moment, exactly one call returns True.
         """
         values = {"study": self.row.id, "name": name, "hash": password_hash, "now": seconds_of()}
         with self.database.writing() as connection:
             return connection.execute(_FIRST_PASSWORD, values).rowcount == 1
 
     def password_hash(self, name: str) -> str | None:
-        """Return the hash of a researcher's password; None where there is no such researcher."""
+        """Return the hash of a researcher's password; None if the researcher is unknown."""
         if not is_storable(name):
             return None
         asked = select(RESEARCHERS.c.password_hash).where(
@@ -72,13 +72,13 @@ class Researchers:
             return connection.execute(asked).scalar()
 
     def names(self) -> list[str]:
-        """Return the names of all who have a password, sorted."""
+        """Return the names of all researchers with a password, sorted."""
         asked = select(RESEARCHERS.c.name).where(RESEARCHERS.c.study_id == self.row.id).order_by(RESEARCHERS.c.name)
         with self.database.reading() as connection:
             return list(connection.execute(asked).scalars())
 
     def open_session(self, name: str, *, seconds: float = SESSION_SECONDS, now: datetime | None = None) -> str:
-        """Log a researcher in; return the secret token of the session. Sessions that are over are deleted."""
+        """Open a session for a researcher, delete expired sessions, and return the new session's token."""
         moment, token = seconds_of(now), secrets.token_urlsafe(32)
         values = {"digest": _digest(token), "study_id": self.row.id, "name": name, "opened_at": moment}
         self._write(
@@ -88,7 +88,7 @@ class Researchers:
         return token
 
     def session(self, token: str, *, now: datetime | None = None) -> Session | None:
-        """Return the session of a token; None where there is none or it is over."""
+        """Return the session of a token; None if unknown or expired."""
         asked = select(SESSIONS.c.name, SESSIONS.c.opened_at, SESSIONS.c.expires_at).where(
             SESSIONS.c.study_id == self.row.id,
             SESSIONS.c.digest == _digest(token),
@@ -99,22 +99,22 @@ class Researchers:
         return None if row is None else Session(row[0], moment_of(row[1]), moment_of(row[2]))
 
     def end_session(self, token: str) -> None:
-        """Log a researcher out."""
+        """Delete the session of a token."""
         self._write(delete(SESSIONS).where(SESSIONS.c.study_id == self.row.id, SESSIONS.c.digest == _digest(token)))
 
     def note_attempt(
         self, key: str, *, limit: int = ATTEMPTS_ALLOWED, window: float = ATTEMPT_WINDOW, now: datetime | None = None
     ) -> int:
-        """Count an attempt to log in, before the password is looked at; return how many are left after it.
+        """Count a login attempt before its password is checked; return the number of attempts left.
 
-        Less than 0 says that this one must be refused. Counting is one statement, so attempts at the same moment, on
-        several servers, cannot slip past each other. The count begins anew `window` seconds after its first attempt.
+        If negative, this attempt must be rejected. Counting is one SQL statement, so simultaneous attempts on
+        several servers are all counted. The count restarts `window` seconds after its first attempt.
 
         Parameters
         ----------
-        key : what is counted, such as "name:anna" or "address:192.0.2.1"; only a keyed hash of it is stored.
+        key : the counter, such as "name:anna" or "address:192.0.2.1"; only a keyed hash of it is stored.
         limit : attempts allowed within a window.
-        window : seconds.
+        window : length of the window in seconds.
         now : the moment; by default the clock's.
         """
         moment = seconds_of(now)
@@ -122,23 +122,23 @@ class Researchers:
         with self.database.writing() as connection:
             number = int(connection.execute(_ATTEMPT, values).scalar_one())
         if number == 1:
-            # In a transaction of its own: two that hold one row each and want the other's would never end.
+            # In a separate transaction, to avoid deadlocks between two transactions that each lock a row.
             over = ATTEMPTS.c.started_at <= moment - window
             self._write(delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, over))
         return limit - number
 
     def forget_attempts(self, key: str) -> None:
-        """Begin the count of attempts anew, after a login that succeeded."""
+        """Reset the count of attempts after a successful login."""
         digest = self._keyed(key)
         self._write(delete(ATTEMPTS).where(ATTEMPTS.c.study_id == self.row.id, ATTEMPTS.c.digest == digest))
 
     def log(self, researcher: str, action: str, detail: str = "", *, now: datetime | None = None) -> None:
-        """Write down what a researcher did."""
+        """Log an action of a researcher."""
         said = {"researcher": _cut(researcher), "action": _cut(action), "detail": _cut(detail)}
         self._write(insert(ACTIONS).values(study_id=self.row.id, at=seconds_of(now), **said))
 
     def actions(self, limit: int = 100) -> list[Action]:
-        """Return what researchers did, the newest first."""
+        """Return the researchers' actions, the newest first."""
         c = ACTIONS.c
         asked = select(c.at, c.researcher, c.action, c.detail).where(c.study_id == self.row.id)
         with self.database.reading() as connection:
@@ -146,7 +146,7 @@ class Researchers:
         return [Action(moment_of(row[0]), row[1], row[2], row[3]) for row in rows]
 
     def _write(self, *statements: Executable) -> None:
-        """Execute statements in one transaction."""
+        """Execute SQL statements in one transaction."""
         with self.database.writing() as connection:
             for statement in statements:
                 connection.execute(statement)
@@ -160,7 +160,7 @@ def _digest(token: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return a text as a log can hold it: one line, not endless."""
+    """Return a text shortened for the log, with unprintable characters such as line breaks as spaces."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:_DETAIL_LENGTH])
 
 
@@ -178,13 +178,13 @@ _RATE = text(
 
 @dataclass(frozen=True)
 class Ratings:
-    """What raters gave to the reasons of people who finished; and reasons that are entered at the desk."""
+    """Raters' ratings of reasons by people who finished, and reasons entered by researchers."""
 
     database: Database
     row: StudyRow
 
     def rate(self, rating: Rating, *, now: datetime | None = None) -> bool:
-        """Store a rating, in place of the rater's earlier one; return whether there is such a reason."""
+        """Store a rating, replacing the rater's earlier one; return whether the reason exists."""
         with self.database.writing() as connection:
             found = connection.execute(self._answer(rating.participant, rating.step).with_for_update(read=True)).first()
             if found is None or not json.loads(found.payload).get("reason"):
@@ -195,7 +195,7 @@ class Ratings:
         return True
 
     def all(self) -> list[Rating]:
-        """Return every rating, by participant, step and rater."""
+        """Return all ratings, sorted by participant, step and rater."""
         asked = (
             select(_P.code, _G.step, _G.rater, _G.score, _G.left_out)
             .join_from(RATINGS, PARTICIPANTS, _G.participant_id == _P.id)
@@ -206,9 +206,9 @@ class Ratings:
             return [Rating(*row) for row in connection.execute(asked)]
 
     def enter(self, participant: str, step: str, reason: str) -> bool:
-        """Store a reason that somebody who finished gave in another way; return whether it was stored.
+        """Store a reason that a finished participant gave elsewhere; return whether it was stored.
 
-        It is not where the person wrote one themselves, or never gave that answer.
+        It is not stored if the person wrote a reason themselves or never gave that answer.
         """
         with self.database.writing() as connection:
             found = connection.execute(self._answer(participant, step).with_for_update()).first()
@@ -222,7 +222,7 @@ class Ratings:
         return True
 
     def _answer(self, participant: str, step: str) -> Any:
-        """Return the query for an answer of somebody who finished."""
+        """Return the query for an answer of a participant who finished."""
         return (
             select(_P.id, _A.payload)
             .join_from(ANSWERS, PARTICIPANTS, _A.participant_id == _P.id)

@@ -1,4 +1,4 @@
-"""What a study has collected: the answers as responses, and counts of people, pages and checks."""
+"""The collected data of a study: answers as responses, and counts of people, pages and checks."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from evenhand.study.store.records import CheckCounts, ConditionCounts, Counts, P
 from evenhand.study.store.tables import ANSWERS, PARTICIPANTS, TRAITS
 
 NUMBER = "a number"
-"""Under this answer everybody is counted who gave a number: each number by itself would make a long list."""
+"""The answer under which all numeric answers are counted together, because listing each number would be long."""
 ACTIVE_SECONDS = 600.0
 _P, _A, _T = PARTICIPANTS.c, ANSWERS.c, TRAITS.c
 _STORED = {"item": 2, "subject": 3, "position": 4, "seconds": 5}
-"""Columns that are columns of the database too, and where; all others of an answer are in its payload."""
+"""Positions of the answer columns stored as database columns; all others are in the answer's payload."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a study has collected so far."""
+    """The collected data of a study."""
 
     database: Database
     row: StudyRow
 
     def responses(self) -> Responses:
-        """Return everything that people answered, in the tidy schema.
+        """Return all answers in the tidy schema.
 
-        People are called by their codes. Practice and instructions are left out, and so are people who withdrew; who
-        answered nothing is kept without answers. The duration runs from the consent to the end, or to the last answer,
-        without what the clock was set by meanwhile; where nobody knows that, `duration_clock` says "wall".
+        People are identified by their codes. Practice, instructions and withdrawn people are left out; people without
+        answers are kept. The duration runs from the consent to the end, or to the last answer,
+        corrected for changes of the wall clock; if these are unknown, `duration_clock` is "wall".
         """
         here = (_P.study_id == self.row.id, _P.withdrawn_at.is_(None))
         who = select(_P.id, _P.code, _P.condition, _P.enrolled_at, _P.finished_at, _P.language, _P.drift).where(*here)
@@ -68,7 +68,7 @@ class Results:
         )
 
     def saved_at(self) -> dict[tuple[str, str, str | None], float]:
-        """Return when each answer was saved last, in seconds since 1970, by participant, item and subject."""
+        """Return the time when each answer was last saved, by participant, item and subject, in seconds since 1970."""
         asked = (
             select(_P.code, _A.item, _A.subject, _A.saved_at)
             .join_from(ANSWERS, PARTICIPANTS, _A.participant_id == _P.id)
@@ -78,7 +78,7 @@ class Results:
             return {(row[0], row[1], row[2]): row[3] for row in connection.execute(asked)}
 
     def counts(self, *, now: datetime | None = None) -> Counts:
-        """Return the counts of people and answers at this moment, all of one state of the database."""
+        """Return the current counts of people and answers, all from one state of the database."""
         moment = records.seconds_of(now)
         cutoff = moment - self.row.abandon_after, moment - records.SILENT_SECONDS
         in_study = _P.study_id == self.row.id
@@ -106,9 +106,9 @@ class Results:
         )
 
     def version(self) -> tuple[float, ...]:
-        """Return numbers that differ whenever `responses` might: to be compared, not read.
+        """Return numbers that change whenever `responses` may change; only for comparison.
 
-        They are the answers, when the last was saved and how often all were written; and how many people enrolled,
+        They are the number of answers, the time of the last save, the number of writes, and how many people enrolled,
         finished and withdrew.
         """
         in_study = _P.study_id == self.row.id
@@ -125,7 +125,7 @@ class Results:
 def _tidy_columns(
     study: StudyRow, people: Sequence[Any], answers: Sequence[Any], told: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return the tidy table: a row for each answer, and one without an item for who gave none."""
+    """Return the tidy table: one row per answer, and a row without item for people without answers."""
     indices = {row[0]: index for index, row in enumerate(people)}
     who = np.array([indices[row[0]] for row in answers], dtype=np.int64)
     payloads = json.loads(f"[{','.join(row[6] for row in answers)}]")
@@ -136,7 +136,7 @@ def _tidy_columns(
     personal |= _about_columns(study, indices, told)
     columns: dict[str, Any] = {name: values[whose].tolist() for name, values in personal.items()}
     for name in (column.name for column in columns_of(study.kind) if column.name not in columns):
-        # What is no column of the database is in the payload.
+        # All other columns are in the payload.
         position = _STORED.get(name)
         columns[name] = [payloads[n].get(name) if position is None else answers[n][position] for n in asked] + gap
     return columns
@@ -158,7 +158,7 @@ def _personal_columns(people: Sequence[Any], who: IntArray, answers: Sequence[An
 
 
 def _about_columns(study: StudyRow, indices: Mapping[int, int], told: Sequence[Any]) -> dict[str, Values]:
-    """Return what people said about themselves, one column a question; None for who was not asked."""
+    """Return people's answers about themselves, one column per question; None if not asked."""
     names = dict.fromkeys((*study.about, *(name for _, name, _ in told)))
     columns: dict[str, Values] = {name: np.full(len(indices), None, dtype=object) for name in names}
     for person, name, value in told:
@@ -167,7 +167,7 @@ def _about_columns(study: StudyRow, indices: Mapping[int, int], told: Sequence[A
 
 
 def _check_columns(people: int, who: IntArray, answers: Sequence[Any], payloads: Sequence[Any]) -> dict[str, Values]:
-    """Return for everybody how many attention checks they passed and saw, and how they did in each, in words."""
+    """Return each person's numbers of passed and shown attention checks, and the result of each check."""
     checks = np.array([row[1] == "check" for row in answers], dtype=bool)
     passed: BoolArray = np.array([bool(payload.get("passed")) for payload in payloads], dtype=bool)
     columns: dict[str, Values] = {
@@ -188,9 +188,9 @@ def _field(rows: Sequence[Any], position: int) -> Values:
 
 
 def _durations(people: Sequence[Any], who: IntArray, saved_at: FloatArray) -> FloatArray:
-    """Return seconds from the consent to the end, else to the last answer; nan where there is neither.
+    """Return the seconds from the consent to the end, or else to the last answer; nan if neither exists.
 
-    What the clock was set by is taken off. Where it is not known, the end may seem to come first: that is nan too.
+    Changes of the wall clock are subtracted. If they are unknown, a negative duration also becomes nan.
     """
     last = np.full(len(people), -np.inf)
     np.maximum.at(last, who, saved_at)
@@ -203,7 +203,7 @@ def _durations(people: Sequence[Any], who: IntArray, saved_at: FloatArray) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a person came, and when they were last seen."""
+    """A person's progress and last activity."""
 
     condition: str
     reached: int
@@ -212,7 +212,7 @@ class Standing:
     withdrawn_at: float | None
 
     def state(self, cutoff: tuple[float, float]) -> str:
-        """Return what the person is, as enrolment counts them: who answered nothing yet is given up sooner."""
+        """Return the person's state as enrolment counts it; people without answers are abandoned sooner."""
         if self.withdrawn_at is not None:
             return "withdrawn"
         if self.finished_at is not None:
@@ -250,7 +250,7 @@ def _by_page(
 
 
 def _times(pages: list[int], seconds: FloatArray) -> dict[int, Times]:
-    """Return quartiles by page, linear between order statistics, of the answers that have a time."""
+    """Return the linearly interpolated quartiles of the known times of answers, by page."""
     known = np.isfinite(seconds)
     if not known.any():
         return {}
@@ -273,7 +273,7 @@ def _by_check(judged: Sequence[Any]) -> tuple[CheckCounts, ...]:
 
 
 def _by_trait(study: StudyRow, told: Sequence[tuple[str, str, str]]) -> tuple[TraitCounts, ...]:
-    """Return people by what they said about themselves, and every choice that has a quota."""
+    """Return the numbers of people by answer about themselves, including every answer with a quota."""
     counts: dict[tuple[str, str], list[str]] = {
         (name, value): [] for name, most in study.quotas.items() for value in most
     }

@@ -1,4 +1,4 @@
-"""A store and the studies in it: the door to everything that is written down, and a copy of all of it."""
+"""Open a store and its studies, the entry point to all stored data, and back up a database."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ _CLOSED = select(STUDIES.c.closed_at).where(STUDIES.c.id == bindparam("study"))
 
 
 def open_store(url: str) -> Store:
-    """Open a database, and make its tables where it has none.
+    """Open a database, and create its tables if it has none.
 
     Parameters
     ----------
-    url : the path of a SQLite file (made where there is none), sqlite:///PATH, or
-        postgresql://USER:PASSWORD@HOST/NAME. The password is in no error.
+    url : the path of a SQLite file (created if missing), sqlite:///PATH, or
+        postgresql://USER:PASSWORD@HOST/NAME. No error message contains the password.
     """
     store = Store(Database(parse_url(url)))
     try:
         tables.make_tables(store.database)
         store.database.tidy_log()
     except BaseException:
-        store.database.close(tidy=False)  # which would wait for a locked file once more
+        store.database.close(tidy=False)  # tidying would wait again for a locked file
         raise
     return store
 
@@ -71,14 +71,14 @@ class Store:
         self.database = database
 
     def register(self, design: Design, *, accept: bool = False) -> Study:
-        """Return the study of a design, made where the database has none of its name.
+        """Return the study of a design, created if the database has no study of this name.
 
         Parameters
         ----------
-        design : the study; settings that do not change what people see may differ from those of the last time, and
-            while nobody is enrolled, all may.
-        accept : whether to take a design that shows something else than the one that people were enrolled with. Once
-            there are answers, the kind, the points of the scale, the conditions there are and the places must stay.
+        design : the study; settings that do not affect its pages may differ from the registered design, and
+            while nobody is enrolled, all settings may.
+        accept : whether to accept a design with other pages than those shown to people enrolled so far. Once
+            there are answers, the kind and the points of the scale cannot change, and conditions and places not shrink.
         """
         name, settings = design.name, _settings(design)
         with self.database.writing() as connection:
@@ -100,7 +100,7 @@ class Store:
         return self.study(name)
 
     def _require_compatible(self, connection: Connection, known: Any, design: Design, accept: bool) -> None:
-        """Refuse a changed design that was not accepted, or that does not go with the answers that are there."""
+        """Raise for a changed design that was not accepted, or that does not fit the stored answers."""
         before = json.loads(known.settings)
         if not accept and connection.execute(_SOMEBODY, {"study": known.id}).first() is not None:
             raise ConfigError(
@@ -121,7 +121,7 @@ class Store:
             )
 
     def study(self, name: str) -> Study:
-        """Return a study that is in the database, as it was last registered."""
+        """Return a study of the database, as last registered."""
         with self.database.reading() as connection:
             row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).mappings().first()
         if row is None:
@@ -152,20 +152,20 @@ class Store:
 class Study:
     """A study in a store.
 
-    All methods, here and of its parts, may be called from many threads, and from several servers on one database. Those
-    that depend on the time take `now` for tests.
+    All its methods are thread-safe, and several servers may use one database. Methods
+    that depend on the time accept `now` for tests.
 
     Parameters
     ----------
-    database, row : where the study is, and what is known of it.
+    database, row : the database, and the study's row in it.
 
     Attributes
     ----------
-    participants : who takes part: enrolment, withdrawal, recruitment ids.
-    answers : what they answer, page by page.
-    researchers : who may look at the study, and what they did.
-    ratings : how the reasons that people wrote were rated.
-    results : what has been collected: the responses and the counts.
+    participants : the participants: enrolment, withdrawal, recruitment ids.
+    answers : their answers, page by page.
+    researchers : the researchers: passwords, sessions, logged actions.
+    ratings : the ratings of the participants' reasons.
+    results : the collected data: responses and counts.
     """
 
     def __init__(self, database: Database, row: StudyRow) -> None:
@@ -183,7 +183,7 @@ class Study:
 
     @property
     def secret(self) -> bytes:
-        """What cookies are signed with: of the environment variable EVENHAND_STUDY_SECRET, else of the database."""
+        """The signing key of cookies, from the environment variable EVENHAND_STUDY_SECRET or else the database."""
         given = os.environ.get(SECRET_VARIABLE)
         if given is None:
             return self._row.secret
@@ -195,21 +195,21 @@ class Study:
 
     @property
     def completion_code(self) -> str:
-        """The code that people hand in to be paid."""
+        """The code that participants submit to be paid."""
         return self._row.completion_code
 
     @property
     def closed(self) -> bool:
-        """Whether the study takes nobody new."""
+        """Whether the study accepts no new participants."""
         with self._database.reading() as connection:
             return connection.execute(_CLOSED, {"study": self._row.id}).scalar_one() is not None
 
     def close(self, *, now: datetime | None = None) -> None:
-        """Stop accepting new participants; those who have started may finish."""
+        """Stop accepting new participants; enrolled participants may finish."""
         self._set_closed(seconds_of(now))
 
     def reopen(self) -> None:
-        """Take people again."""
+        """Accept new participants again."""
         self._set_closed(None)
 
     def _set_closed(self, moment: float | None) -> None:
@@ -233,14 +233,14 @@ def _settings(design: Design) -> str:
 
 
 def _changed(settings: Mapping[str, Any], design: Design) -> str:
-    """Return which settings and files differ from those of a study as it was registered, in brackets."""
+    """Return the settings and files that differ from the registered study, in brackets."""
     before, after = settings.get("parts", {}), design.parts
     changed = [name for name in dict.fromkeys((*after, *before)) if before.get(name) != after.get(name)]
     return f" (changed: {', '.join(changed)})" if before and changed else ""
 
 
 def _broken(kind: str, settings: Mapping[str, Any], design: Design) -> str | None:
-    """Return what of a design does not go with answers given before; None where all of it does."""
+    """Return the part of a design that is incompatible with stored answers; None if compatible."""
     if kind != design.kind:
         return f"the kind ({kind} before, {design.kind} now)"
     points = len(design.spec.scale)
@@ -264,15 +264,15 @@ def _row(row: Mapping[str, Any]) -> StudyRow:
 
 
 _PART = ".evenhand-part"
-"""How the name of an unfinished backup ends."""
+"""The file name ending of an unfinished backup."""
 
 
 def backup(url: str, target: str | os.PathLike[str]) -> Path:
-    """Copy a database to a file that did not exist, while it may be in use; return the file.
+    """Copy a database, even while in use, to a new file; return its path.
 
-    On SQLite the copy is a database of its own. On PostgreSQL it is an archive of `pg_dump`, which `pg_restore` brings
-    back. The file is complete or not there at all, and nobody else may read it. What earlier backups that were killed
-    left in its folder is deleted.
+    On SQLite the copy is a database file. On PostgreSQL it is a `pg_dump` archive, to be restored by `pg_restore`.
+    The file is either complete or absent, and readable only by its owner. Leftover files of interrupted earlier
+    backups in its folder are deleted.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def backup(url: str, target: str | os.PathLike[str]) -> Path:
 
 
 def _hold(handle: int) -> bool:
-    """Mark an unfinished backup as being written; return False where another process does. It ends with the process."""
+    """Lock an unfinished backup until this process ends; return False if another process has locked it."""
     if sys.platform == "win32":  # where a file in use cannot be deleted anyway
         return True
     try:
@@ -318,7 +318,7 @@ def _hold(handle: int) -> bool:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Delete what backups that were killed left in a folder: it holds all that a backup holds."""
+    """Delete the files of interrupted backups in a folder, since they contain the study's data."""
     for part in folder.glob(f".*{_PART}"):
         with suppress(OSError):
             handle = os.open(part, os.O_RDWR)
@@ -340,7 +340,7 @@ def _copy_sqlite(source: URL, part: Path) -> None:
             closing(sqlite3.connect(part)) as new,
         ):
             old.backup(new)
-            # A copy in one file, that opens wherever it is moved.
+            # A single file that can be moved and opened anywhere.
             new.execute("PRAGMA journal_mode = DELETE")
             sound = new.execute("PRAGMA integrity_check").fetchone()[0]
     except sqlite3.Error as error:
@@ -356,7 +356,7 @@ def _dump_postgres(source: URL, part: Path) -> None:
             "a backup of PostgreSQL needs the program pg_dump, which is not installed; it comes with PostgreSQL's "
             "client programs."
         )
-    # The password goes by the environment: arguments of programs can be seen by every user of a machine.
+    # Pass the password in the environment: every user of a machine can see the arguments of programs.
     plain = URL.create(
         "postgresql", source.username, host=source.host, port=source.port, database=source.database, query=source.query
     ).render_as_string()

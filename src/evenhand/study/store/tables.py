@@ -1,6 +1,6 @@
 """The tables of the database.
 
-Times are seconds since 1970 in UTC, so that both databases hold the same numbers.
+Times are seconds since 1970 in UTC, so that both kinds of database store the same numbers.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ METADATA = MetaData(
     }
 )
 ID = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite numbers rows by itself only in a column of type INTEGER."""
+"""The type of row ids; SQLite numbers rows automatically only in a column of type INTEGER."""
 
 
 def required(**kinds: Any) -> list[Column[Any]]:
-    """Return columns that always hold a value, each with its type."""
+    """Return non-null columns, each with its type."""
     return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
 
 
 def optional(**kinds: Any) -> list[Column[Any]]:
-    """Return columns that may be empty, each with its type."""
+    """Return nullable columns, each with its type."""
     return [Column(name, kind) for name, kind in kinds.items()]
 
 
@@ -70,7 +70,7 @@ PARTICIPANTS = Table(
     *required(enrolment=Text, code=Text, token=Text, condition=Text, place=Integer, language=Text),
     *required(reached=Integer, since=Double, enrolled_at=Double, seen_at=Double),
     *optional(finished_at=Double, withdrawn_at=Double, fingerprint=Text),
-    # `since` on a steady clock, which one, and how far the clock on the wall went ahead of it so far (None: unknown).
+    # `since` on a monotonic clock, the clock's id, and the wall clock's total drift against it (None: unknown).
     *optional(steady=Double, clock=Text, drift=Double),
     UniqueConstraint("study_id", "enrolment"),
     UniqueConstraint("study_id", "code"),
@@ -86,7 +86,7 @@ RECRUITS = Table(
     *required(recruitment_id=Text),
     UniqueConstraint("study_id", "recruitment_id"),
 )
-"""The only table that says who somebody is elsewhere; emptied by one command."""
+"""The only table with external ids of people; one command empties it."""
 
 TRAITS = Table(
     "traits",
@@ -96,7 +96,7 @@ TRAITS = Table(
     *required(value=Text),
     sqlite_with_rowid=False,
 )
-"""What people said about themselves, by question."""
+"""People's answers about themselves, by question."""
 
 ANSWERS = Table(
     "answers",
@@ -119,7 +119,7 @@ RATINGS = Table(
     *required(saved_at=Double),
     sqlite_with_rowid=False,
 )
-"""What raters gave to the reasons that people wrote, by the step of the answer."""
+"""The raters' ratings of the participants' reasons, by the step of the answer."""
 
 DRAFTS = Table(
     "drafts",
@@ -145,7 +145,7 @@ SESSIONS = Table(
     Column("study_id", ID, ForeignKey("studies.id"), nullable=False),
     *required(name=Text, opened_at=Double, expires_at=Double),
 )
-"""Sessions of researchers, by the SHA-256 of their token: a copy of the database opens none."""
+"""Sessions of researchers, by the SHA-256 of their token, so that a copy of the database cannot open a session."""
 
 ATTEMPTS = Table(
     "attempts",
@@ -154,7 +154,7 @@ ATTEMPTS = Table(
     Column("digest", Text, primary_key=True),
     *required(started_at=Double, number=Integer),
 )
-"""Attempts to log in, by a keyed hash of name or address: no address is stored."""
+"""Login attempts, by a keyed hash of name or address, so that no address is stored."""
 
 ACTIONS = Table(
     "actions",
@@ -164,25 +164,25 @@ ACTIONS = Table(
     *required(at=Double, researcher=Text, action=Text, detail=Text),
     Index(None, "study_id", "at"),
 )
-"""What researchers did."""
+"""The researchers' logged actions."""
 
 
 VERSIONS = Table("evenhand_version", METADATA, Column("version_num", String(32), primary_key=True))
-"""One row: which tables the database has."""
+"""One row with the version of the database's tables."""
 VERSION = "0006"
 _LOCK_KEY = 0x6576656E68616E64
-"""Names our lock among the advisory locks of a PostgreSQL database."""
+"""The key of our advisory lock in a PostgreSQL database."""
 
 
 def version_of(connection: Connection) -> str | None:
-    """Return which tables a database has; None where it has none of ours."""
+    """Return the version of a database's tables; None if it has no tables of evenhand."""
     if not inspect(connection).has_table(VERSIONS.name):
         return None
     return connection.execute(select(VERSIONS.c.version_num)).scalar()
 
 
 def make_tables(database: Database) -> None:
-    """Make the tables of a new database, under a lock, all or nothing; refuse a database of another version."""
+    """Create the tables of a new database in one locked transaction; raise if it has another version."""
     with database.reading() as connection:
         version = version_of(connection)
     if version is None:
