@@ -1,4 +1,4 @@
-"""Paired tests: does a system answer differently if only the person named in the question changes?"""
+"""Paired tests: comparison of a system's answers to questions that differ only in the person."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The paired tests: a table of answers and settings in, a result out."""
+"""The paired tests: compute a result from a table of answers and settings."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from evenhand.table.table import Table
 def paired(table: Table, **settings: Any) -> PairedResult:
     """Test whether a system answers differently if only the person in the question changes.
 
-    The same templates (prompts, CVs, advertisements, flats) are put to a language model, an employer or a landlord with
-    the names or personas of several groups, each once or several times. Groups are compared within templates.
+    A language model, an employer or a landlord receives the same templates (prompts, CVs, advertisements, flats) with
+    names or personas of several groups, each once or several times. Groups are compared within templates.
 
     Parameters
     ----------
@@ -99,19 +99,19 @@ def run(table: Table, spec: PairedSpec) -> Draft[PairedResult]:
 
 
 def _chosen_metrics(answers: Answers, spec: PairedSpec) -> tuple[str, ...]:
-    """Return the metrics to compute; raise if one that is named does not apply to the answers."""
+    """Return the metrics to compute; refuse named metrics that do not apply to the answers."""
     for name in (*(spec.metrics or ()), *(threshold.metric for threshold in spec.thresholds)):
         require_name(name, answers.metrics, "the metric {name!r} does not apply to these answers; {hint}")
     return tuple(name for name in answers.metrics if spec.metrics is None or name in spec.metrics)
 
 
 def _largest(answers: Answers, metric: str) -> float:
-    """Return the largest possible difference of two answers; of numbers the largest that was seen."""
+    """Return the largest possible difference between two answers; for numeric answers, the range of the data."""
     return 1.0 if metric != "mean_answer" else float(np.nanmax(answers.value) - np.nanmin(answers.value))
 
 
 def _cell_sizes(answers: Answers) -> tuple[int, int]:
-    """Return the fewest and the most answers for a template and group."""
+    """Return the smallest and the largest number of answers for a template and group."""
     cells = np.column_stack([answers.template, *answers.groups.codes.values()])
     sizes = np.unique(cells, axis=0, return_counts=True)[1]
     return int(sizes.min()), int(sizes.max())

@@ -1,4 +1,4 @@
-"""Means over templates, differences within templates, and the comparisons of placebos."""
+"""Means over templates, differences within templates, and comparisons of placebos."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from evenhand.stats.within_units import UnitMeans, UnitPair, largest_difference,
 def value_estimates(
     means: UnitMeans, grouping: str | None, groups: Sequence[str], metric: str, spec: PairedSpec
 ) -> list[Estimate[PairedValue]]:
-    """Return the mean of each group over its templates, with limits at any confidence."""
+    """Return each group's mean over its templates, with limits at any confidence."""
     is_share = METRICS[metric].unit == "share"
 
     def at(confidence: float) -> Iterator[PairedValue]:
@@ -63,7 +63,7 @@ def _why_no_limits(templates: int) -> Message:
 def gap_estimates(
     means: UnitMeans, grouping: ComparedGroups, metric: str, spec: PairedSpec
 ) -> list[Estimate[PairedGap]]:
-    """Return the gap of each group to the reference, and that of the worst pair."""
+    """Return the gap of each group to the reference, and the worst pair's gap."""
     pairs = [means.pair(a, b) for a, b in combinations(range(len(grouping.groups)), 2)]
     tested = [pair for pair in pairs if pair.units >= spec.min_count]
     to_reference = [means.pair(group, grouping.reference) for group in grouping.others]
@@ -115,7 +115,7 @@ def _gap(
 def _worst(
     pairs: Sequence[UnitPair], grouping: ComparedGroups, metric: str, confidence: float, spec: PairedSpec
 ) -> PairedGap:
-    """Return the largest difference; its test and its near limit allow for all pairs, its far limit need not."""
+    """Return the largest difference; its test and near limit are adjusted for all pairs, its far limit is not."""
     if not pairs:
         why = shared("two_groups_needed", least=spec.min_count)
         return PairedGap(
@@ -134,7 +134,7 @@ def _worst(
 
 
 def _worse_off(pair: UnitPair, grouping: ComparedGroups, metric: str, spec: PairedSpec) -> str | None:
-    """Return the group with the worse value; None if the sides are equal, or nobody said which is worse."""
+    """Return the group with the worse value; None if the values are equal or the worse direction is not set."""
     difference = 0.0 if pair.comparison is None else pair.comparison.mean
     if spec.favourable is None or metric == "refusal_rate" or difference == 0.0:
         return None
@@ -148,7 +148,7 @@ _MOST_VALUES = 50
 
 
 def placebo_records(answers: Answers, metric: str, largest: float, spec: PairedSpec) -> tuple[PlaceboRecord, ...]:
-    """Return the comparison of every two values of each placebo, within templates and groups."""
+    """Return comparisons of every two values of each placebo, within templates and groups."""
     inside = np.column_stack([answers.template, *answers.groups.codes.values()])
     place = np.unique(inside, axis=0, return_inverse=True)[1].ravel()
     pairs: list[tuple[str, tuple[str, str], UnitPair]] = []

@@ -17,7 +17,7 @@ from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 
 _HARDLY = 0.5
-"""The share of a difference's variance between templates above which more repetitions would hardly help."""
+"""The between-template share of the variance above which more repetitions would hardly narrow the interval."""
 
 
 def make_claims(
@@ -27,7 +27,7 @@ def make_claims(
     sizes: Mapping[str, int],
     spec: PairedSpec,
 ) -> Iterator[Claim]:
-    """Yield a claim for every gap; those of worst pairs are headlines. `sizes` are the groups of each grouping."""
+    """Yield a claim for every gap, worst pairs as headlines; `sizes` are the numbers of groups by grouping."""
     by_group = {(record.grouping, record.group, record.metric): record.value for record in values}
     for estimate in gaps:
         gap = estimate.record
@@ -73,7 +73,7 @@ def _arguments(gap: PairedGap, by_group: Mapping[tuple[str | None, str, str], fl
 
 
 def _aside(gap: PairedGap) -> Message | None:
-    """Return how many templates are compared, how much varies where, and what would narrow the interval."""
+    """Describe the number of templates, the sources of variation, and ways to narrow the interval."""
     if not gap.templates:
         return None
     parts = [say("same_templates", n=gap.templates)]
@@ -85,7 +85,7 @@ def _aside(gap: PairedGap) -> Message | None:
 
 
 def placebo_failure(placebos: Sequence[PlaceboRecord], metric: str, spec: PairedSpec) -> Message | None:
-    """Return what a placebo changes beyond chance; None if none does. It is about the metric that placebos compare."""
+    """Return a message on the largest significant effect of a placebo on a metric, or None."""
     failed = [
         record
         for record in placebos
@@ -108,7 +108,7 @@ def placebo_failure(placebos: Sequence[PlaceboRecord], metric: str, spec: Paired
 def paired_notes(
     answers: Answers, placebos: Sequence[PlaceboRecord], cells: tuple[int, int], spec: PairedSpec
 ) -> Iterator[Message]:
-    """Yield the notes; `cells` are the fewest and most answers for a template and group."""
+    """Yield the notes; `cells` are the smallest and largest number of answers for a template and group."""
     fewest, most = cells
     templates = int(answers.template.max()) + 1
     uneven = {"most": most} if fewest < most else {}

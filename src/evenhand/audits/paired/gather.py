@@ -1,4 +1,4 @@
-"""Read the answers of a table: a template, a group and an answer for each row."""
+"""Read the answers of a table: a template, a group and an answer per row."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from evenhand.table.table import Table
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answers:
-    """The answers, one for each row.
+    """The answers, one per row.
 
     Parameters
     ----------
     template : (rows,) the code of the template.
-    value : (rows,) the answer: 1 for a pass and 0 for a fail, or a number; nan for a refusal.
+    value : (rows,) the answer: 1 for a pass, 0 for a fail, or a number; nan for a refusal.
     groups : the group codes of the rows.
-    placebos : the columns that should change nothing, by name.
-    passes : the label of the answer that passes; None if answers are numbers.
-    dropped : the rows left out for want of an answer.
+    placebos : the columns that should not change answers, by name.
+    passes : the label of the passing answer; None for numeric answers.
+    dropped : the number of rows left out for a missing answer.
     """
 
     template: IntArray
@@ -44,12 +44,12 @@ class Answers:
         return np.isnan(self.value)
 
     def of(self, metric: str) -> FloatArray:
-        """Return what each row adds to a metric; nan where it adds nothing."""
+        """Return each row's value of a metric; nan for rows that do not count."""
         return self.refused.astype(np.float64) if metric == "refusal_rate" else self.value
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that the answers have."""
+        """The metrics that apply to the answers."""
         answered = () if self.refused.all() else ("mean_answer",) if self.passes is None else ("pass_rate",)
         return (*answered, *(("refusal_rate",) if self.refused.any() else ()))
 
@@ -99,7 +99,7 @@ def _keep_answered(answer: Coded, policy: str) -> BoolArray:
 
 
 def _numbers(answer: Coded, spec: PairedSpec) -> tuple[FloatArray, str | None]:
-    """Return the number of each distinct answer, nan for refusals, and the label of the one that passes."""
+    """Return the number of each distinct answer (nan for refusals), and the label of the passing answer."""
     labels = answer.labels
     refusals = {label_of(value) for value in spec.refused}
     if unknown := sorted(refusals - set(labels)):
@@ -115,7 +115,7 @@ def _numbers(answer: Coded, spec: PairedSpec) -> tuple[FloatArray, str | None]:
 
 
 def _pass_among(values: Sequence[Any], spec: PairedSpec) -> str | None:
-    """Return the label of the answer that passes; None if the answers are numbers."""
+    """Return the label of the passing answer; None for numeric answers."""
     labels = [label_of(value) for value in values]
     if spec.positive is not None:
         if label_of(spec.positive) not in labels:

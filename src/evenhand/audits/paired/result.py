@@ -16,14 +16,14 @@ from evenhand.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedValue(Value):
-    """A metric of a group: the mean over templates."""
+    """A group's mean of a metric over templates."""
 
     templates: int = column("the templates with answers for the group", reveals="safe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedGap(Gap):
-    """The mean difference between two groups within templates, and the test by its signs."""
+    """The mean difference between two groups within templates, and its sign test."""
 
     templates: int | None = column("the templates with answers for both groups", None, reveals="safe")
     template_sd: float | None = column(
@@ -41,7 +41,7 @@ class PairedGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceboRecord(Record):
-    """A comparison that should show nothing: two values of a placebo column, within templates and groups."""
+    """A comparison of two values of a placebo column, within templates and groups; no difference is expected."""
 
     placebo: str = column("the placebo column", reveals="name")
     metric: str = column("the metric", reveals="name")
@@ -63,7 +63,7 @@ class PairedResult(Result):
     Parameters
     ----------
     values, gaps, placebos : the tables, as records.
-    passes : the answer that passes; None if answers are numbers.
+    passes : the passing answer; None for numeric answers.
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT

@@ -1,4 +1,4 @@
-"""The part of a report on paired tests: charts, tables, and how the numbers were computed."""
+"""The report section on paired tests: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTH = PANEL_WIDTH - 60
 
 
 def value_panels(result: PairedResult, grouping: str | None) -> list[Forest]:
-    """Return a panel for each metric: everybody and every group, with intervals."""
+    """Return one panel per metric: the mean of all people and of every group, with intervals."""
     panels = []
     for name in _metrics(result):
         records = [record for record in result.rows("values", metric=name) if record.grouping in (None, grouping)]
@@ -42,7 +42,7 @@ def value_panels(result: PairedResult, grouping: str | None) -> list[Forest]:
 
 
 def gap_panels(result: PairedResult, grouping: str | None) -> list[Forest]:
-    """Return a panel for each metric: each group's difference from the reference group, and a line at 0."""
+    """Return one panel per metric: each group's difference from the reference group, with a line at 0."""
     panels = []
     for name in _metrics(result):
         answers = {record.group: record.n for record in result.rows("values", metric=name, grouping=grouping)}
@@ -131,7 +131,7 @@ def _placebo_table(result: PairedResult) -> DisplayTable:
 
 
 def methods(result: PairedResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     for name in _metrics(result):
         metric = result.metrics[name]
         yield Method(metric.title, f"{metric.formula}.", metric.reference)

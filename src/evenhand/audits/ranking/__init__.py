@@ -1,4 +1,4 @@
-"""Rankings: are groups shortlisted, seen and ranked alike, list by list?"""
+"""Rankings: comparison of groups' shortlisting, exposure and ranks within lists."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The ranking audit: a table of scored candidates and settings in, a result out."""
+"""The ranking audit: compute a result from a table of scored candidates and settings."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from evenhand.table.table import Table
 def ranking(table: Table, **settings: Any) -> RankingResult:
     """Compare how groups fare in ranked lists: shortlists of applicants, search results, recommendations.
 
-    Groups are compared within each list, and the lists are what intervals and tests count. A single list has no
+    Groups are compared within each list, and lists are the units of intervals and tests. A single list has no
     repetitions: audit it with `eh.parity` and the prediction's `capacity`.
 
     Parameters
     ----------
     table
-        The data with its groups and scores, one row for each candidate in a list; with an outcome also whether positive
-        candidates are ranked above negative ones.
+        The data with its groups and scores, one row for each candidate in a list; with an outcome, the audit also
+        measures whether positive candidates are ranked above negative ones.
     {settings}
 
     Returns
@@ -107,7 +107,7 @@ def run(table: Table, spec: RankingSpec) -> Draft[RankingResult]:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The ranked candidates of one model, and their scores and groups in the same order."""
+    """The ranked candidates of one model, with their scores and groups in the same order."""
 
     ranked: RankedRows
     score: FloatArray
@@ -115,22 +115,22 @@ class Lists:
 
     @property
     def query(self) -> Any:
-        """(rows,) The code of each candidate's list."""
+        """(rows,) The code of the list of each candidate."""
         return self.ranked.query
 
     @property
     def length(self) -> Any:
-        """(rows,) The length of each candidate's list."""
+        """(rows,) The length of the list of each candidate."""
         return self.ranked.length
 
     @property
     def sizes(self) -> Any:
-        """(lists,) The number of candidates."""
+        """(lists,) The number of candidates in each list."""
         return np.bincount(self.ranked.query)
 
 
 def _ranking_models(table: Table) -> list[str]:
-    """Return the models with scores, which alone rank; refuse a table that cannot be compared."""
+    """Return the models with scores; refuse tables without groups, with weights, or without scores."""
     if not table.groupings:
         raise ConfigError("a ranking audit compares groups; name their columns as `groups`.")
     if table.roles.weight is not None:
@@ -162,7 +162,7 @@ def _read_lists(table: Table, model: str, spec: RankingSpec) -> Lists:
 
 
 def _metrics_of(lists: Lists, table: Table, spec: RankingSpec) -> dict[str, tuple[FloatArray, float]]:
-    """Return what each row adds to each metric, and the largest possible difference of two rows."""
+    """Return each row's value of each metric, and the largest possible difference between two rows."""
     ranked = lists.ranked
     exposure = ranked.exposure()
     found = {

@@ -22,7 +22,7 @@ from evenhand.stats.within_units import UnitMeans, UnitPair, largest_difference,
 def value_estimates(
     means: UnitMeans, model: str, grouping: str | None, groups: Sequence[str], metric: str, spec: RankingSpec
 ) -> list[Estimate[RankingValue]]:
-    """Return the mean of each group over the lists, with limits at any confidence."""
+    """Return each group's mean over lists, with limits at any confidence."""
     is_share = METRICS[metric].unit == "share"
 
     def at(confidence: float) -> Iterator[RankingValue]:
@@ -54,7 +54,7 @@ def value_estimates(
 def gap_estimates(
     means: UnitMeans, model: str, grouping: ComparedGroups, metric: str, spec: RankingSpec
 ) -> list[Estimate[RankingGap]]:
-    """Return the gap of the worst pair, and that of each group to the reference."""
+    """Return the worst pair's gap, and the gap of each group to the reference."""
     pairs = [means.pair(a, b) for a, b in combinations(range(len(grouping.groups)), 2)]
     tested = [pair for pair in pairs if pair.units >= spec.min_count]
     to_reference = [means.pair(group, grouping.reference) for group in grouping.others]
@@ -87,7 +87,7 @@ def gap_estimates(
 def _gap(
     pair: UnitPair, undefined: RankingGap, grouping: ComparedGroups, levels: tuple[float, float], spec: RankingSpec
 ) -> RankingGap:
-    """Return the gap of a pair, with limits at two levels: its own, and for all gaps together."""
+    """Return the gap of a pair, with individual limits and limits simultaneous over all gaps."""
     compared = pair.comparison if pair.units >= spec.min_count else None
     few = say("few_lists", n=pair.units, least=spec.min_count)
     own, joint = ((None, None) if compared is None else compared.limits(level) for level in levels)
@@ -110,7 +110,7 @@ def _gap(
 def shortlist_records(
     ranked: RankedRows, grouping: ComparedGroups, model: str, spec: RankingSpec
 ) -> Iterator[ShortlistRecord]:
-    """Yield the share of each group among the first k of a list, for every k up to the size of the shortlist.
+    """Yield each group's share among the first k of a list, for every k up to the shortlist's size.
 
     The limits hold for all k and groups together (Bonferroni).
     """

@@ -22,7 +22,7 @@ from evenhand.table.table import Table
 
 
 def with_worse_off(gap: RankingGap, favourable: str | None) -> RankingGap:
-    """Return a gap with the group that is worse off: the lower one, or the higher one where a high place is bad."""
+    """Return a gap with the worse-off group: the lower one, or the higher one if a high rank is unfavourable."""
     is_known = favourable is not None and (favourable == "selected" or gap.metric != "pairwise_accuracy")
     if not gap.value or not is_known:
         return gap
@@ -31,7 +31,7 @@ def with_worse_off(gap: RankingGap, favourable: str | None) -> RankingGap:
 
 
 def make_claims(gaps: Sequence[Estimate[RankingGap]], values: Sequence[RankingValue], roles: Roles) -> Iterator[Claim]:
-    """Yield a claim for every gap; those of worst pairs are headlines."""
+    """Yield a claim for every gap; the gaps of worst pairs are headlines."""
     by_group = {(r.model, r.grouping, r.group, r.metric): r.value for r in values}
     compared = [(gap.record.model, gap.record.grouping, gap.record.metric, gap.record.against) for gap in gaps]
     for estimate in gaps:
@@ -83,7 +83,7 @@ def _arguments(
 
 
 def ranking_notes(sizes: IntArray, table: Table, spec: RankingSpec) -> Iterator[Message]:
-    """Yield the notes; `sizes` are the candidates of each list."""
+    """Yield the notes on the audit; `sizes` are the numbers of candidates per list."""
     yield say(
         "design",
         rows=int(sizes.sum()),

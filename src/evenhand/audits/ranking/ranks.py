@@ -1,4 +1,4 @@
-"""What each candidate gets from its place in a list."""
+"""The shortlisting, exposure and pairwise accuracy of each candidate in a list."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """The rows of lists, the highest score first within each list.
+    """The rows of all lists, sorted by descending score within each list.
 
     Parameters
     ----------
-    query : (rows,) the code of the list, in rising order.
-    first, last : (rows,) the first and the last place of the candidates with the same score in the same list, from 1.
-    length : (rows,) the length of the list.
+    query : (rows,) the code of the row's list, in rising order.
+    first, last : (rows,) the first and last rank, from 1, of the candidates tied with the row in its list.
+    length : (rows,) the length of the row's list.
     positive : (rows,) whether the outcome is positive.
     order : (rows,) the positions of the rows in the data.
     """
@@ -45,7 +45,7 @@ class RankedRows:
         )
 
     def shortlisted(self, size: int) -> FloatArray:
-        """Return each candidate's chance to be among the first, ties in random order; nan if all of the list are.
+        """Return the probability that each candidate is shortlisted (ties at random); nan if the whole list fits.
 
         Examples
         --------
@@ -57,15 +57,15 @@ class RankedRows:
         return np.where(self.length > size, np.clip((size - self.first + 1) / tied, 0.0, 1.0), np.nan)
 
     def exposure(self) -> FloatArray:
-        """Return each candidate's 1 / log2(1 + place), the mean of tied places, over the mean of its list."""
+        """Return each candidate's exposure 1 / log2(1 + rank), averaged over ties and divided by its list's mean."""
         weight = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(1.0 + np.arange(1, self.length.max() + 1)))])
         own = (weight[self.last] - weight[self.first - 1]) / (self.last - self.first + 1)
         return np.asarray(own / (weight[self.length] / self.length))
 
     def pairwise_accuracy(self) -> FloatArray:
-        """Return for each positive candidate the share of the list's negative ones below it; a tie counts half.
+        """Return the share of a list's negative candidates below each positive candidate; a tie counts half.
 
-        nan for negative candidates, and where the list has no negative one.
+        The value is nan for negative candidates, and in lists without a negative candidate.
         """
         negative = np.concatenate([[0], np.cumsum(~self.positive)])
         start = np.flatnonzero(np.append(True, self.query[1:] != self.query[:-1]))[self.query]

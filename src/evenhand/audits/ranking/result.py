@@ -14,21 +14,21 @@ from evenhand.core.result import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingValue(Value):
-    """A metric of a group: the mean over lists."""
+    """A group's mean of a metric over lists."""
 
     lists: int = column("the lists with candidates of the group", reveals="safe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingGap(Gap):
-    """The mean difference between two groups within lists, and the test by its signs."""
+    """The mean difference between two groups within lists, and its sign test."""
 
     lists: int | None = column("the lists with candidates of both groups", None, reveals="safe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortlistRecord(Record):
-    """The share of a group's candidates among the first `k` of a list, for every size of shortlist."""
+    """The share of a group's candidates among the first `k` of a list, for one size `k` of the shortlist."""
 
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
@@ -43,7 +43,7 @@ class ShortlistRecord(Record):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class RankingResult(Result):
-    """How lists treat groups.
+    """Comparison of groups within ranked lists.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The part of a report on rankings: charts, tables, and how the numbers were computed."""
+"""The report section on rankings: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _method = partial(method, "evenhand.audits.ranking")
 
 
 def value_panels(result: RankingResult, grouping: str | None) -> list[Forest]:
-    """Return a panel for each metric: every group under every model, with intervals."""
+    """Return one panel per metric: all groups under all models, with intervals."""
     panels = []
     for name in _metrics(result):
         metric = result.metrics[name]
@@ -40,7 +40,7 @@ def value_panels(result: RankingResult, grouping: str | None) -> list[Forest]:
 
 
 def shortlist_panels(result: RankingResult, grouping: str | None) -> list[Curve]:
-    """Return the share of each group among the first k of a list, for every k: a panel for each model."""
+    """Return one panel per model: each group's share among the first k of a list, for every k."""
     panels = []
     for model in dict.fromkeys(record.model for record in result.shortlists):
         records = result.rows("shortlists", model=model, grouping=grouping)
@@ -102,7 +102,7 @@ def _shortlist_table(result: RankingResult) -> DisplayTable:
 
 
 def methods(result: RankingResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     for name in _metrics(result):
         metric = result.metrics[name]
         yield Method(metric.title, f"{metric.formula}.", metric.reference)

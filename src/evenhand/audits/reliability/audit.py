@@ -1,4 +1,4 @@
-"""The reliability audit: models, a table and settings in, a result out."""
+"""The reliability audit: compute a result from models, a table and settings."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from evenhand.table.table import Table
 
 @audit_function(ReliabilitySpec)
 def reliability(model: object, table: Table, **settings: Any) -> ReliabilityResult:
-    """Measure whom mistakes in the inputs of a model hurt more.
+    """Measure which groups are hurt more by mistakes in a model's inputs.
 
-    A second rater is simulated who enters the same people's features with mistakes. The model scores both entries, and
-    in each group the agreement of the two is measured, at rising shares of wrong entries.
+    A simulated second rater enters the same people's features with mistakes. The model scores both sets of entries.
+    The audit measures their agreement in each group, at rising shares of wrong entries.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The charts of the reliability audit: curves by group, gaps, why kappa and PABAK differ, features, models."""
+"""The charts of the reliability audit: curves by group, gaps, kappa against PABAK, features, and models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LEVEL = "Share of entries that go wrong"
 _HEIGHT = 190
 _MOST_BARS = 12
 PARTS = ("Cohen's kappa", "with prevalence", "with bias", "PABAK")
-"""The lines of the chart of the paper's figure 2."""
+"""The lines of the chart that reproduces the paper's figure 2."""
 
 
 class Run(NamedTuple):
-    """One simulation of a result, by columns of its records."""
+    """The coordinates of one simulation: model, noise setting and grouping."""
 
     model: str
     setting: str
@@ -30,23 +30,23 @@ class Run(NamedTuple):
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of the records of this simulation."""
+        """The values of this simulation's coordinate columns, to select its records."""
         return self._asdict()
 
 
 def runs(result: ReliabilityResult, grouping: str | None = None) -> list[Run]:
-    """Return the simulations of a result, of one grouping or of all."""
+    """Return the simulations of a result; with `grouping`, only the simulations of that grouping."""
     every = dict.fromkeys(Run(str(r.model), r.setting, str(r.grouping)) for r in result.values)
     return [run for run in every if grouping in (None, run.grouping)]
 
 
 def groups_of(result: ReliabilityResult, grouping: str) -> list[str]:
-    """Return all groups of a grouping, so that each has one colour in all figures."""
+    """Return all groups of a grouping in a fixed order, so that each group has the same colour in all figures."""
     return list(dict.fromkeys(record.group for record in matching(result.values, grouping=grouping)))
 
 
 def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
-    """Return the groups with a line: all, or the largest of very many."""
+    """Return the groups to draw: all of them, or the largest ones if there are too many to colour."""
     groups = groups_of(result, grouping)
     if len(groups) <= len(PALETTE):
         return groups
@@ -56,14 +56,14 @@ def drawn_groups(result: ReliabilityResult, grouping: str) -> list[str]:
 
 
 def curve_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return one panel per metric: a line for each group, with bands for other people."""
+    """Return one panel per metric: one line per group, with confidence bands."""
     titles = {name: result.metrics[name].title for name in result.spec.metrics}
     defined = {record.metric for record in matching(result.values, **run.columns) if record.value is not None}
     return [_value_curves(result, run, name, title) for name, title in titles.items() if name in defined]
 
 
 def companion_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return the error and the spread of scores, the components of ICC."""
+    """Return the panels of the components of ICC: the squared error and the variance of scores."""
     return [_value_curves(result, run, name, "Scores, squared") for name in ("mean_squared_error", "variance_second")]
 
 
@@ -94,7 +94,7 @@ def _curve_row(record: ReliabilityValue | ReliabilityGap) -> dict[str, Any]:
 
 
 def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return one panel per metric: each group less the reference, with bands for all levels jointly."""
+    """Return one panel per metric: the gap of each group to the reference, with bands simultaneous over levels."""
     panels, groups = [], drawn_groups(result, run.grouping)
     for name in result.spec.metrics:
         every = matching(result.gaps, metric=name, against="reference", **run.columns)
@@ -117,7 +117,7 @@ def gap_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 
 
 def part_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return one panel per group: kappa and PABAK with bands, and kappa with the part of each index."""
+    """Return one panel per group: kappa and PABAK with bands, and kappa plus the part due to each index."""
     if not {"kappa", "pabak"} <= set(result.spec.metrics):
         return []
     return [_part_panel(result, run, group) for group in groups_of(result, run.grouping)]
@@ -152,7 +152,7 @@ def _parts(result: ReliabilityResult, run: Run, group: str) -> Iterator[dict[str
 
 
 def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
-    """Return the contribution of each feature's mistakes to the gap, a panel for each metric and group."""
+    """Return the contributions of features' mistakes to the gaps, one panel per metric and group."""
     panels = []
     records = [r for r in matching(result.attribution, **run.columns) if r.value]
     for name, group in dict.fromkeys((r.metric, r.group) for r in records):
@@ -167,13 +167,13 @@ def attribution_panels(result: ReliabilityResult, run: Run) -> list[Any]:
 
 
 def model_gap_panels(result: ReliabilityResult, setting: str, grouping: str) -> list[Any]:
-    """Return one panel per metric: every model's gap averaged over noise levels, with its interval."""
+    """Return one panel per metric: the gaps of all models averaged over noise levels, with intervals."""
     where = {"setting": setting, "grouping": grouping, "noise_level": None, "against": "reference"}
     return _model_panels(result, grouping, lambda name: matching(result.gaps, metric=name, **where), zero=0.0)
 
 
 def model_value_panels(result: ReliabilityResult, setting: str, grouping: str, noise_level: float) -> list[Any]:
-    """Return one panel per metric: every model and group at one noise level, with its interval."""
+    """Return one panel per metric: the values of all models and groups at one noise level, with intervals."""
     where = {"setting": setting, "grouping": grouping, "noise_level": noise_level}
     return _model_panels(result, grouping, lambda name: matching(result.values, metric=name, **where), zero=None)
 
@@ -201,7 +201,7 @@ def _model_panels(
 def _chart_of_first_run(
     panels: Callable[[ReliabilityResult, Run], list[Any]],
 ) -> Callable[[Any, str | None], list[Any]]:
-    """Return a chart of the first model and setting of a grouping."""
+    """Wrap a chart so that it shows the first simulation of a grouping."""
     return lambda result, grouping: [panel for run in runs(result, grouping)[:1] for panel in panels(result, run)]
 
 

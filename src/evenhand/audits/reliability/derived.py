@@ -1,4 +1,4 @@
-"""Derived features, which follow their sources, and features that reveal the group."""
+"""Derived features, which are recomputed from their sources, and features that reveal the group."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class Derivation:
-    """The features that follow others, and the function that computes them; None without any."""
+    """The names of derived features, and the function that computes them (None if no feature is derived)."""
 
     following: tuple[str, ...]
     derive: RowFunction | None
 
 
 def make_derivation(people: ScoredPeople, group_columns: Sequence[str], spec: ReliabilitySpec) -> Derivation:
-    """Return how derived features follow; refuse rules that do not reproduce the data.
+    """Return the rules of derived features; refuse rules that do not reproduce the data.
 
     Parameters
     ----------
-    people : the people, unperturbed.
+    people : the people, with unperturbed features.
     group_columns : columns that define groups, which may not change.
     spec : the settings of the audit.
     """
@@ -70,7 +70,7 @@ def make_derivation(people: ScoredPeople, group_columns: Sequence[str], spec: Re
 
 
 def _in_order(linked: Mapping[str, str | tuple[str, ...]], made: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return linked features, each after its sources: those before `derive`, and those that need its output."""
+    """Split linked features into those before `derive` and those that need its output, in dependency order."""
     sources = {name: set(as_names(of)) for name, of in linked.items()}
     order = [name for name in TopologicalSorter(sources).static_order() if name in linked]
     waiting = set(made)
@@ -113,7 +113,7 @@ def _linked(name: str, sources: str | tuple[str, ...], people: ScoredPeople) -> 
 
 
 def _function_of(name: str, source: str, people: ScoredPeople) -> RowFunction:
-    """Return the rule that gives a feature its value in the data for the nearest value of its source."""
+    """Return the rule that maps each source value to the feature's value in the data, by the nearest source value."""
     target, position = people.positions([name, source])
     known_values, column = people.features[position].distinct, people.matrix[:, position]
     nearest = np.searchsorted(known_values, column)
@@ -139,7 +139,7 @@ def _function_of(name: str, source: str, people: ScoredPeople) -> RowFunction:
 
 
 class _DeriveFunction:
-    """The user's function: columns by name in, the derived columns by name out."""
+    """The user's `derive` function, which maps columns by name to derived columns by name."""
 
     def __init__(self, derive: Callable[..., Any], people: ScoredPeople) -> None:
         self.derive, self.people = derive, people
@@ -157,7 +157,7 @@ class _DeriveFunction:
         return rows
 
     def require_rows_alone(self) -> None:
-        """Refuse a function that draws at random, or uses several rows for one row's value."""
+        """Refuse a random function, and a function that computes a row's value from other rows."""
         rows = self.people.matrix[self.people.sample()]
         first = self(rows.copy())
         if not _equal(first, self(rows.copy())).all():
@@ -174,7 +174,7 @@ class _DeriveFunction:
             )
 
     def require_sources(self, unfinished: Sequence[str]) -> None:
-        """Refuse a function that reads columns that do not exist yet when it is called."""
+        """Refuse a function that reads columns computed only after it."""
         rows, made = self.people.matrix[self.people.sample()], self.people.positions(self.names)
         first = self(rows.copy())[:, made]
         for name in unfinished:
@@ -265,14 +265,14 @@ def _plain_numbers(feature: ModelFeature, values: npt.NDArray[Any], absent: Bool
 
 
 def features_of_groups(people: ScoredPeople) -> dict[str, str]:
-    """Return the features that are a function of a group-defining column in every row, with that column."""
+    """Return the features that a group-defining column determines in every row, with that column."""
     return {
         people.names[function.column]: column for function, column in functions_of_groups(people) if function.share == 1
     }
 
 
 def functions_of_groups(people: ScoredPeople) -> list[tuple[FixedFunction, str]]:
-    """Return the features that are almost a function of a group-defining column, with that column."""
+    """Return the features that a group-defining column determines in almost every row, with that column."""
     codes, features = people.groups.codes, len(people.names)
     matrix = np.column_stack([people.matrix, *codes.values()])
     columns = list(codes)

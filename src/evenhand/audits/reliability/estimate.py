@@ -1,4 +1,4 @@
-"""One simulation of a model, a noise setting and a grouping; its records, and what may be tested."""
+"""Run one simulation (a model, a noise setting and a grouping), and build its records."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ from evenhand.stats.reliability import (
 from evenhand.stats.types import FloatArray, Interval
 
 PEOPLE_REPLICATES = 20
-"""Replicates of the bootstrap over people; with fewer the interval is longer, not shorter."""
+"""The number of replicates in the bootstrap over people; fewer replicates give longer intervals, not shorter ones."""
 
-_CLEAR = 0.05  # the level at which two groups differ clearly
+_CLEAR = 0.05  # the significance level of a clear difference between two groups
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,12 +69,13 @@ class Simulated:
     Parameters
     ----------
     model, mistakes, groups : the model, the mistakes, and the grouping.
-    experiment : people, predictors and noise as the engine takes them.
+    experiment : the people, predictors and noise in the form that the engine takes.
     runs : the sums of every replicate, level, fold and group.
     draws : every metric of resampled people.
-    compared : for each metric and pair of groups, the lower position first, the comparison of their people.
-    attributions : for each metric, the contributions of features; empty unless requested.
-    same_pilot : runs that learn from the pilot itself, if each replicate learns by group from a resampled pilot.
+    compared : the comparison of two groups' people, by metric and the two positions (the lower position first).
+    attributions : the contributions of features, by metric; empty unless requested.
+    same_pilot : runs that all learn from the original pilot; present if the main runs learn by group from resampled
+        pilots.
     """
 
     model: Model
@@ -89,16 +90,16 @@ class Simulated:
 
     @property
     def changed(self) -> dict[str, float]:
-        """For each feature the share of people with a changed entry at the highest noise level."""
+        """The share of people with a changed entry at the highest noise level, by feature."""
         return dict(zip(self.mistakes.names, self.runs.changed.tolist(), strict=True))
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The model, setting and grouping, as columns of a record."""
+        """The model, setting and grouping, by the names of a record's columns."""
         return {"model": self.model.name, "setting": self.mistakes.setting.name, "grouping": self.groups.name}
 
     def label(self, group: int) -> str:
-        """Return a group's label by its position."""
+        """Return the label of the group at a position."""
         return self.groups.groups[group]
 
 
@@ -109,9 +110,9 @@ class Setup:
     Parameters
     ----------
     model, mistakes, groups : the model, the mistakes, and the grouping.
-    people, derivation : the people's features, and the derived ones.
+    people, derivation : the people's features, and the rules of derived features.
     spec : the settings of the audit.
-    tests : how many tests of the run share its level, at most.
+    tests : the largest number of tests that share the run's level.
     """
 
     model: Model
@@ -124,7 +125,7 @@ class Setup:
 
     @property
     def rng(self) -> np.random.Generator:
-        """The generator of the mistakes, the same for all models."""
+        """The random generator of the mistakes, with the same seed for all models."""
         return named_rng(self.spec.seed, self.mistakes.setting.name, *map(str, self.groups.sizes))
 
 
@@ -164,7 +165,7 @@ def run_simulation(setup: Setup) -> Simulated:
 def _compared(
     setup: Setup, experiment: Experiment, runs: Simulation
 ) -> Iterator[tuple[tuple[str, int, int], PeopleGap]]:
-    """Yield the comparison of the people of every two groups, for each metric that has a value for both."""
+    """Yield the comparison of every two groups' people, for each metric with a value for all of these people."""
     spec, groups = setup.spec, experiment.cells[1]
     group = experiment.base.cell % groups
     influence = iter(runs.influence)
@@ -187,7 +188,7 @@ def _compared(
 
 
 def _bounds(name: str, experiment: Experiment) -> tuple[float, float] | None:
-    """Return the least and the largest possible value of a person; None if unknown."""
+    """Return the smallest and the largest possible value of a person, or None if they are unknown."""
     if name == "pabak":
         return -1.0, 1.0
     score, spread = experiment.base.score, fold_spread(experiment)
@@ -199,9 +200,9 @@ def _bounds(name: str, experiment: Experiment) -> tuple[float, float] | None:
 def _attributions(
     experiment: Experiment, level: float, seeds: Sequence[np.random.SeedSequence], spec: ReliabilitySpec
 ) -> dict[str, Attribution]:
-    """Attribute metrics to features at a noise level, in the replicates of the curves: the parts sum to the gaps.
+    """Attribute each metric to features at a noise level, so that the parts sum to the gaps.
 
-    A level between those of the curves is added to them, which changes no mistake.
+    The mistakes are those of the curves' replicates. A level that the curves lack is added, which changes no mistake.
     """
     levels = np.union1d(experiment.levels, [level])
     if levels.size > experiment.levels.size or experiment.raters != 1:
@@ -216,7 +217,7 @@ def _metric_of_sums(name: str, spread: FloatArray, sums: PairSums) -> FloatArray
 
 
 def make_experiment(setup: Setup) -> Experiment:
-    """Return the experiment of the compared people, without folds that hold none of them."""
+    """Return the experiment of the compared people, without the folds that contain none of them."""
     model, mistakes, groups, spec = setup.model, setup.mistakes, setup.groups, setup.spec
     inside = np.flatnonzero(groups.code >= 0)
     predictors, fold = model.predictors, None
@@ -244,7 +245,7 @@ def make_experiment(setup: Setup) -> Experiment:
 
 
 def unused_items(simulated: Simulated) -> Iterator[str]:
-    """Yield the items whose mistakes change nobody's score, after one change of every entry."""
+    """Yield the items whose mistakes change no score, even if every entry is changed once."""
     paces = simulated.experiment.paces
     most = np.array([1.0 if paces is None else 1.0 / max(1.0, float(paces.max()))])
     for item, name in zip(simulated.mistakes.items, simulated.mistakes.names, strict=True):
@@ -258,12 +259,12 @@ def unused_items(simulated: Simulated) -> Iterator[str]:
 
 
 def centred(draws: Draws, value: FloatArray) -> Draws:
-    """Return draws centred on the value of all replicates; the bootstrap itself uses fewer."""
+    """Return bootstrap draws shifted to the mean of all replicates; the bootstrap itself uses fewer."""
     return Draws(value, draws.values + (value - draws.estimate))
 
 
 def why_no_intervals(draws: Draws) -> list[Message | None]:
-    """Return for each number of the resamples why it has no interval, or None."""
+    """Return the reason why each bootstrapped number has no interval, or None where it has an interval."""
     stderr, undefined, resamples = draws.stderr(), draws.undefined, len(draws.values)
     rounding = 1e-13 * np.abs(np.where(np.isfinite(draws.values), draws.values, 0.0)).max(axis=0)
     return [
@@ -277,7 +278,7 @@ def why_no_intervals(draws: Draws) -> list[Message | None]:
 
 
 def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> Message | None:
-    """Return why a metric of some groups has no value at a noise level, or None."""
+    """Return why a metric of some groups is undefined at a noise level, or None if it is defined."""
     lost = [group for group in groups if np.isnan(curve.mean[level, group])]
     if not lost:
         return None
@@ -289,7 +290,7 @@ def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> Messag
 
 
 def value_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityValue]:
-    """Yield every metric of every group and noise level."""
+    """Yield the values of every metric, group and noise level."""
     for name in spec.shown_metrics:
         curve = curves(simulated.experiment, simulated.runs, name)
         for group in range(len(simulated.groups.groups)):
@@ -330,7 +331,7 @@ def _curve_records(
 
 
 def _possible(name: str, limits: Interval) -> Interval:
-    """Clip limits to the metric's range: shares at 0 and 1, coefficients of agreement at 1."""
+    """Clip limits to the metric's range: 0 to 1 for shares, at most 1 for agreement coefficients."""
     share = METRICS[name].unit == "share"
     ends = (0.0 if share else -np.inf, 1.0 if share or METRICS[name].limits else np.inf)
     return Interval(np.clip(limits.low, *ends), np.clip(limits.high, *ends))
@@ -348,12 +349,12 @@ def _value_status(curve: Curves, level: int, group: int, simulated: Simulated) -
 
 
 def undefined_in_every_run(record: ReliabilityValue) -> bool:
-    """Tell whether a value is undefined in every fold and replicate."""
+    """Return whether a value is undefined in every fold and replicate."""
     return without_kind(record.status).id == "reliability.in_every_run"
 
 
 def model_records(models: Sequence[Model], people: ScoredPeople, *, are_numbers: bool) -> Iterator[ModelRecord]:
-    """Yield each model's description, and its performance on people without mistakes."""
+    """Yield each model's description and its performance on the data without mistakes."""
     for model in models:
         base = base_predictions(model, people)
         accuracy = auc = None
@@ -378,7 +379,7 @@ def model_records(models: Sequence[Model], people: ScoredPeople, *, are_numbers:
 
 
 def base_predictions(model: Model, people: ScoredPeople) -> Predictions:
-    """Return everybody's score and decision without mistakes, out of fold for models fitted here."""
+    """Return all people's scores and decisions without mistakes, out of fold for models fitted here."""
     fold = model.fold if model.fold is not None else np.zeros(len(people.matrix), dtype=np.int64)
     score, label = np.empty(len(fold)), np.empty(len(fold), dtype=np.bool_)
     for number, predict in enumerate(model.predictors):

@@ -1,4 +1,4 @@
-"""The evidence on a gap: whether its groups are large enough, its limits at any confidence, its test."""
+"""Evidence on a gap: sufficient group sizes, limits at any confidence, and the test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evenhand.stats.reliability import (
 from evenhand.stats.types import FloatArray
 
 LEAST_PEOPLE, LEAST_IN_A_FOLD, LEAST_FOR_RATIOS = 50, 10, 20
-"""The people of a group, in total and per fold, that bands at single noise levels and the test of ratios need.
+"""The minimum group sizes, in total and per fold, for bands at single noise levels and for the test of ratios.
 
 Few people do not show the bootstrap how skewed the effect of mistakes is. Kappa, ICC and similar metrics are ratios,
 which are biased in small folds, so they need more people there than means over people. No fold may have less than three
@@ -37,14 +37,14 @@ quarters as many. The mean gap of a metric that is a mean over people is tested 
 
 
 def least_in_a_fold(metric: str) -> int:
-    """Return the people per fold that a band of a metric needs in a group."""
+    """Return the minimum number of people per fold that a group needs for a metric's band."""
     return LEAST_IN_A_FOLD if measures_harm(metric) else LEAST_FOR_RATIOS
 
 
 def too_few(status: Message) -> Message | None:
-    """Return the group that is too small for a test, as a clause.
+    """Return a clause that names the group too small for a test.
 
-    None if another reason applies.
+    Return None if the status has another reason.
     """
     why = without_kind(status)
     who = why.args.get("who") if why.id == "reliability.few_people" else None
@@ -52,7 +52,7 @@ def too_few(status: Message) -> Message | None:
 
 
 def _size_reason(simulated: Simulated, group: int, metric: str) -> Message | None:
-    """Return why a group is too small for a test, or None."""
+    """Return why a group is too small for a test, or None if it is large enough."""
     sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
     if sizes.sum() < LEAST_PEOPLE:
         who = say("has_people", group=label, n=int(sizes.sum()))
@@ -73,7 +73,7 @@ def _pilot_reason(simulated: Simulated) -> Message | None:
 
 
 def _too_small(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
-    """Return why the groups are too small for the bootstrap, or None."""
+    """Return why a pair of groups is too small for the bootstrap, or None if both are large enough."""
     return next((why for group in pair if (why := _size_reason(simulated, group, metric))), None)
 
 
@@ -82,15 +82,15 @@ def _too_small(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Mess
 
 @dataclass(frozen=True, eq=False)
 class LevelGaps:
-    """The gap of two groups by the bootstrap, and why it may not be tested.
+    """The bootstrapped gap of two groups, and the reason if it may not be tested.
 
     Parameters
     ----------
-    gap : at every noise level above 0, and on average.
-    levels : those noise levels.
+    gap : the gap at every noise level above 0, and its average over them.
+    levels : the noise levels above 0.
     sd : (levels + 1,) standard deviations between replicates.
-    untested : why it is not tested, or None.
-    no_interval : why there is no interval, for each level, and last for the average.
+    untested : why the gap is not tested, or None.
+    no_interval : why a number has no interval (or None), for each level and then for the average.
     """
 
     gap: GapOverLevels
@@ -100,9 +100,9 @@ class LevelGaps:
     no_interval: list[Message | None]
 
     def clear_at(self, level: float) -> bool:
-        """Tell whether the interval of the gap at a noise level excludes 0.
+        """Return whether the interval of the gap at a noise level excludes 0.
 
-        Between levels, the average's interval decides.
+        If the level is not among `levels`, the interval of the average decides.
         """
         gap, positions = self.gap, np.flatnonzero(self.levels == level)
         position = int(positions[0]) if positions.size else -1
@@ -115,9 +115,9 @@ class LevelGaps:
 def level_gaps(
     simulated: Simulated, name: str, pair: tuple[int, int], mean: MeanGap, spec: ReliabilitySpec
 ) -> LevelGaps:
-    """Return the gap of a metric between two groups, the first less the second, at every level.
+    """Return the gap of a metric (first group minus second) at every noise level.
 
-    Where the limits of the mean gap are wider than the bootstrap's, those at single levels are, too.
+    Where the limits of the mean gap are wider than the bootstrap's, the limits at single levels are widened, too.
     """
     curve = curves(simulated.experiment, simulated.runs, name)
     levels, runs = curve.levels[curve.levels > 0], _gap_runs(curve, *pair)
@@ -134,7 +134,7 @@ def level_gaps(
 
 
 def _gap_runs(curve: Curves, group: int, reference: int) -> FloatArray:
-    """Return (replicates, levels + 1) the gaps at levels above 0, and last their mean."""
+    """Return the gaps at levels above 0 and then their mean, with shape (replicates, levels + 1)."""
     above = curve.levels > 0
     runs = curve.values[:, above, group] - curve.values[:, above, reference]
     return np.concatenate([runs, runs.mean(axis=1, keepdims=True)], axis=1)
@@ -145,16 +145,16 @@ def _gap_runs(curve: Curves, group: int, reference: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeanGap:
-    """A gap averaged over noise levels, the first group less the second, with limits and test.
+    """A gap averaged over noise levels (first group minus second), with its limits and test.
 
     Parameters
     ----------
     value : the gap.
-    unknown : why it has no value or no limits, or None.
-    limits : the limits at a confidence.
+    unknown : why the gap has no value or no limits, or None.
+    limits : a function that returns the limits at a confidence.
     p_value : the smallest alpha at which the limits of confidence 1 - alpha exclude 0; nan without limits.
-    stderr, freedom : its standard error, and the degrees of freedom of a Student's test; nan for others.
-    rests_on : what limits and test rest on.
+    stderr, freedom : the standard error and degrees of freedom of a Student's t test; nan for other tests.
+    rests_on : the basis of the limits and the test.
     """
 
     value: float
@@ -167,7 +167,7 @@ class MeanGap:
 
 
 def mean_gap(simulated: Simulated, name: str, pair: tuple[int, int], spec: ReliabilitySpec) -> MeanGap:
-    """Return the mean gap of two groups, by their people."""
+    """Return the mean gap of two groups, computed from values by person."""
     curve = curves(simulated.experiment, simulated.runs, name)
     found = simulated.compared.get((name, min(pair), max(pair)))
     if found is None:
@@ -208,10 +208,9 @@ def mean_gap(simulated: Simulated, name: str, pair: tuple[int, int], spec: Relia
 def _with_pilot(
     simulated: Simulated, name: str, pair: tuple[int, int], found: PeopleGap, confidence: float
 ) -> tuple[float, float]:
-    """Return the standard error of a gap by a pilot learned by group, and its degrees of freedom.
+    """Return the standard error and degrees of freedom of a gap with a pilot learned by group.
 
-    The part of random mistakes is subtracted if it is known well enough; otherwise it stays, if the interval is shorter
-    with it.
+    The variance of random mistakes can be subtracted or left in; the choice with the shorter interval is used.
     """
     runs, fixed = (
         _gap_runs(curves(simulated.experiment, done, name), *pair)

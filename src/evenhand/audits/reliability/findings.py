@@ -1,4 +1,4 @@
-"""The reliability findings: claims on gaps."""
+"""The findings of the reliability audit: claims on gaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenhand.messages import Message
 from evenhand.messages.shared import say as shared
 
 SMALLEST_TOLD = 0.001
-"""Smaller gaps are in the detail, not in the headline."""
+"""The smallest gap whose size is stated in the headline; smaller gaps are stated in the detail."""
 
 
 def make_claims(
@@ -56,7 +56,7 @@ def _gap_arguments(gap: ReliabilityGap) -> tuple[str | None, ...]:
 
 
 def _group_counts(gaps: Sequence[ReliabilityGap]) -> dict[str | None, int]:
-    """Return the number of compared groups by grouping."""
+    """Return the number of compared groups in each grouping."""
     others: dict[str | None, set[str | None]] = {}
     for gap in gaps:
         if gap.against == "reference":
@@ -71,7 +71,7 @@ def _family(gap: ReliabilityGap, groups: int) -> Message | None:
 
 
 def _sentence_id(gap: ReliabilityGap, groups: int) -> str:
-    """Return the sentence beside a verdict: the size of the gap."""
+    """Return the id of the sentence that describes the size of the gap."""
     if not gap.value:
         return "same"
     small = abs(gap.value) < SMALLEST_TOLD
@@ -83,7 +83,7 @@ def _sentence_id(gap: ReliabilityGap, groups: int) -> str:
 def _sentence_by_significance(
     gap: ReliabilityGap, groups: int, asides: Sequence[Message]
 ) -> dict[Significance, dict[str, str | Message | None]]:
-    """Return the sentence on the gap: whom mistakes hurt more only if the metric measures harm alone."""
+    """Return the sentence for each significance; "hurt more" only for metrics of nothing but harm."""
     if not gap.value or (gap.against == "worst_pair" and groups > 2):
         return {}
     plain = _sentence_id(gap, groups)
@@ -116,13 +116,13 @@ def _arguments(gap: ReliabilityGap, spec: ReliabilitySpec) -> Arguments:
 
 
 def _condition(gap: ReliabilityGap) -> Message | None:
-    """Return what few people leave open in the limits."""
+    """Return the caveat if few people determine the limits, or None."""
     few = gap.rests_on in ("bounds", "few people")
     return say(f"rests_on_{str(gap.rests_on).replace(' ', '_')}") if few else None
 
 
 def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None, seed: int) -> Iterator[Message]:
-    """Yield additions to a gap's size, interval and p-value."""
+    """Yield sentences that accompany a gap's size, interval and p-value."""
     if gap.value is not None:
         pair = gap.against == "reference"
         words = {"group": gap.group, "reference": gap.reference} if pair else {}
@@ -134,7 +134,7 @@ def _asides(gap: ReliabilityGap, levels: Message | None, unequal: Message | None
 
 
 def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -> Message | None:
-    """Return the grouping by which people had different mistakes, or None."""
+    """Return a clause on mistakes that differed by group, or None if they were equal."""
     for grouping, by_group in spec.noise.group_noise.items():
         labels = [label for compared in groups if compared.name == grouping for label in compared.groups]
         profiles = [by_group.get(label, GroupNoise()) for label in dict.fromkeys((*labels, *by_group))]
@@ -146,7 +146,7 @@ def _unequal_mistakes(groups: Sequence[ComparedGroups], spec: ReliabilitySpec) -
 
 
 def _levels(gaps: Sequence[ReliabilityGap]) -> dict[tuple[str | None, ...], Message]:
-    """Return the noise levels behind each mean gap."""
+    """Return a description of the noise levels behind each mean gap."""
     levels: dict[tuple[str | None, ...], set[float]] = {}
     for gap in gaps:
         if gap.noise_level is not None:

@@ -1,4 +1,4 @@
-"""Gaps between groups as records: to the reference group, the largest of all pairs, and by feature."""
+"""Records of gaps between groups: gaps to the reference group, largest gaps of all pairs, and parts by feature."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from evenhand.stats.reliability import Curves, curves, run_band, share_lower
 
 
 def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
-    """Yield the gaps of every metric to the reference group, and the largest of all pairs of groups.
+    """Yield the gaps of every metric to the reference group, and the largest gap of all pairs of groups.
 
-    Each gap to the reference is yielded as the mean over levels above 0, and then at each of them.
+    Each gap to the reference is yielded first as the mean over levels above 0, and then at each of these levels.
     """
     if not np.any(simulated.experiment.levels > 0):
         return
@@ -45,7 +45,7 @@ def gap_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[Reliabi
 
 
 def undefined_gaps(model: str, setting: str, groups: ComparedGroups, spec: ReliabilitySpec) -> Iterator[ReliabilityGap]:
-    """Yield the undefined gaps of a grouping without two large enough groups, with the reason."""
+    """Yield the undefined gaps, with the reason, of a grouping that lacks two large enough groups."""
     against: tuple[Against, ...] = ("reference", "worst_pair")
     for name in spec.metrics:
         for pair in against:
@@ -67,19 +67,19 @@ GapKey = tuple[str | float | None, ...]
 
 
 def gap_key(gap: ReliabilityGap) -> GapKey:
-    """Return model, setting, grouping, metric, comparison, groups and noise level of a gap."""
+    """Return the model, setting, grouping, metric, comparison, groups and noise level of a gap."""
     whose = (gap.model, gap.setting, gap.grouping, gap.metric, gap.against)
     return (*whose, gap.group, gap.reference, gap.noise_level)
 
 
 def with_worse_off(gap: ReliabilityGap) -> ReliabilityGap:
-    """Return a gap with the group that mistakes hurt more, if the gap is beyond chance."""
+    """Return a significant gap with its worse-off group, if its metric measures harm by mistakes."""
     lower = gap.group if (gap.value or 0.0) < 0 else gap.reference
     return replace(gap, worse_off=lower if gap.value and measures_harm(gap.metric) else None)
 
 
 def is_significant(gap: ReliabilityGap, spec: ReliabilitySpec) -> bool:
-    """Tell whether a gap is significantly different from 0, adjusted over all tables of the run."""
+    """Return whether a gap is significantly different from 0, adjusted over all tables of the run."""
     return bool(gap.value) and gap.p_adjusted is not None and gap.p_adjusted <= 1.0 - spec.confidence
 
 
@@ -130,7 +130,7 @@ def _gaps_to_reference(
 def _with_test(gap: ReliabilityGap, mean: MeanGap, together: int, spec: ReliabilitySpec) -> ReliabilityGap:
     """Return a gap with the mean over levels, its limits and its test.
 
-    With several groups, it also has simultaneous limits.
+    If there are several groups, add simultaneous limits.
     """
     gap = replace(gap, value=finite(mean.value), status=mean.unknown or OK)
     if mean.unknown is not None:
@@ -155,7 +155,7 @@ def _with_test(gap: ReliabilityGap, mean: MeanGap, together: int, spec: Reliabil
 
 
 def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
-    """Return the only gap of two groups as that of the worst pair, the higher group first."""
+    """Return the only gap of two groups as a worst-pair gap, with the higher group first."""
     value, low, high = size_of_gap("difference", gap.value, gap.low, gap.high)
     group, reference = gap.group, gap.reference
     if (gap.value or 0.0) < 0:
@@ -178,10 +178,10 @@ def _as_worst_pair(gap: ReliabilityGap) -> ReliabilityGap:
 def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> ReliabilityGap:
     """Return the largest gap of all pairs.
 
-    The largest true gap is at least the largest of the pairs' lower limits, which hold for all pairs together
-    (Bonferroni), and at most the largest of their upper limits, each for its pair alone: with the true worst pair, the
-    limit of that pair suffices. A pair without limits leaves the upper limit open. The p-value is the least of the
-    pairs', times their number.
+    The lower limit is the largest of the pairs' lower limits, which hold simultaneously for all pairs (Bonferroni).
+    The upper limit is the largest of the pairs' individual upper limits, because only the limit of the true worst pair
+    must hold. If a pair has no limits, there is no upper limit. The p-value is the smallest p-value of the pairs times
+    the number of pairs.
     """
     pairs = {
         pair: mean_gap(simulated, name, pair, spec) for pair in combinations(range(len(simulated.groups.groups)), 2)
@@ -213,7 +213,7 @@ def _worst_pair(simulated: Simulated, name: str, spec: ReliabilitySpec) -> Relia
 
 
 def _worst_limits(pairs: Sequence[MeanGap], spec: ReliabilitySpec) -> tuple[float | None, float | None, float | None]:
-    """Return the limits of the largest gap, and the p-value of no gap."""
+    """Return the limits of the largest gap, and the p-value of the hypothesis that no pair has a gap."""
     with_limits = [pair for pair in pairs if pair.unknown is None]
     if not with_limits:
         return None, None, None
@@ -241,7 +241,7 @@ def _worst_status(pairs: Sequence[MeanGap]) -> Message:
 def attribution_records(simulated: Simulated, spec: ReliabilitySpec) -> Iterator[AttributionRecord]:
     """Yield the contribution of each feature's mistakes to the gaps.
 
-    Gaps that may be 0 have no shares.
+    Shares of the gap are given only for gaps significantly different from 0.
     """
     for name, attribution in simulated.attributions.items():
         for group in simulated.groups.others:

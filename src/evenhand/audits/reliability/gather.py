@@ -1,4 +1,4 @@
-"""Read the people of a table (features as numbers and codes, groups, outcome), and a pilot's ratings."""
+"""Read the people of a table (numeric and coded features, groups, outcome) and the ratings of a pilot."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ Groupings = Mapping[str, tuple[str, ...]]
 FEW_RATED_TWICE = 60
 """The size of a pilot below which a note warns: at this size, the gap of a simulated pilot was near the true one."""
 
-MOST_ASKED = 500  # people scored in trials of a model or a user's function
+MOST_ASKED = 500  # people scored to test a model or a user's function
 
 TRANSFER = TransferLimit("the features and the outcome, once", MOST_ROWS, REFUSED)
 """The most data that an engine sends to this process for a reliability audit."""
 
 
 class ModelFeature(Feature):
-    """One column in the form that models receive."""
+    """A feature in the form that models receive."""
 
     @property
     def is_text(self) -> bool:
-        """Whether its numbers are codes of text."""
+        """Whether the feature's numbers are codes of text."""
         return self.kind == "text"
 
     @property
     def categorical(self) -> bool:
-        """Whether it holds categories: text, truth values, or only 0 and 1."""
+        """Whether the feature is categorical: text, truth values, or only 0 and 1."""
         return self.kind != "number" or bool(np.isin(self.distinct, (0.0, 1.0)).all())
 
     @property
     def whole(self) -> bool:
-        """Whether it holds whole numbers only."""
+        """Whether all values of the feature are whole numbers."""
         return bool(np.all(self.distinct == np.rint(self.distinct)))
 
     def number_of(self, value: Scalar) -> float:
-        """Return the number for a value as the user writes it."""
+        """Return the number that stands for a value as the user writes it."""
         word = value if isinstance(value, str) else label_of(value)
         if self.is_text:
             if word in self.labels:
@@ -79,11 +79,11 @@ class ModelFeature(Feature):
         )
 
     def shown(self, number: float) -> str:
-        """Return a number in the form of the data."""
+        """Return a number as the value shown in the data."""
         return repr(showable(self.labels[int(number)])) if self.is_text else f"{number:g}"
 
     def as_column(self, numbers: FloatArray) -> npt.NDArray[Any]:
-        """Return numbers as a column of the data's kind; missing text is None."""
+        """Return numbers as a column of the data's type, with None for missing text."""
         if self.is_text:
             values = np.array([*self.labels, None], dtype=object)
             return values[np.where(np.isnan(numbers), len(self.labels), numbers).astype(np.int64)]
@@ -92,7 +92,7 @@ class ModelFeature(Feature):
         return numbers
 
     def as_model_input(self, numbers: FloatArray) -> npt.NDArray[Any]:
-        """Return numbers as a column of a frame for a model: integers if the data has them and all are whole."""
+        """Return numbers as a column of a model's input frame: integers if the data has integers and all are whole."""
         column = self.as_column(numbers)
         if self.integer and np.all(np.abs(numbers) < 2.0**53) and np.all(numbers == np.rint(numbers)):
             return column.astype(np.int64)
@@ -107,10 +107,10 @@ class ScoredPeople:
     ----------
     features : the columns of `matrix`.
     matrix : (people, features) numbers, and codes of text; nan where missing.
-    groups : one cell per person.
-    outcome : whether the outcome is positive; None without an outcome.
+    groups : the group codes of each person.
+    outcome : whether each person's outcome is positive; None if the table has no outcome.
     dropped : people left out for a missing feature.
-    copies : people who equal another person in all of this; 0 if the table has an id.
+    copies : the number of people identical to another person in all of these values; 0 if the table has an id.
     """
 
     features: tuple[ModelFeature, ...]
@@ -131,17 +131,17 @@ class ScoredPeople:
 
     @property
     def contents(self) -> list[FloatArray | BoolArray]:
-        """The columns of features, and the outcome if it is known."""
+        """The columns of the features, and of the outcome if there is one."""
         return [*self.matrix.T, *([] if self.outcome is None else [self.outcome])]
 
     def sample(self) -> IntArray:
-        """Return the positions of some people, spread over the table, to try a model or a function on."""
+        """Return the positions of a few people, evenly spaced in the table, to test a model or function on."""
         return np.linspace(0, len(self.matrix) - 1, min(MOST_ASKED, len(self.matrix))).astype(np.int64)
 
     def digest(self) -> str:
-        """Return the SHA-256 of all inputs of the numbers.
+        """Return the SHA-256 digest of all data that the results depend on.
 
-        It is the same on every engine and in any order of rows.
+        It does not depend on the engine or the order of rows.
         """
         head = repr(
             (self.names, [feature.labels if feature.is_text else None for feature in self.features], self.matrix.shape)
@@ -156,7 +156,7 @@ class ScoredPeople:
 
 
 def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
-    """Read the people of a table; refuse, drop or keep those with a missing feature."""
+    """Read the people of a table; refuse, drop or keep people with a missing feature."""
     _require_roles(table, spec)
     has_outcome = table.roles.outcome is not None and not spec.scoring.are_numbers
     outcome = {"outcome": str(table.roles.outcome)} if has_outcome else {}
@@ -183,7 +183,7 @@ def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
 
 
 def _rows_to_keep(read: FeatureMatrix, policy: str) -> BoolArray:
-    """Return the mask of people to keep despite missing features, or refuse them."""
+    """Return the mask of people to keep under the policy for missing features, or refuse the table."""
     if policy == "error":
         read.refuse_missing(advice=_MISSING_ADVICE)
     keep = read.complete if policy == "drop" else np.ones(len(read.values), dtype=np.bool_)
@@ -193,7 +193,7 @@ def _rows_to_keep(read: FeatureMatrix, policy: str) -> BoolArray:
 
 
 def _count_copies(columns: Sequence[npt.NDArray[Any]]) -> int:
-    """Count the sorted rows that equal the row before."""
+    """Return the number of rows in sorted columns that equal the row before."""
     same = np.ones(len(columns[0]) - 1, dtype=np.bool_)
     for column in columns:
         same &= (column[1:] == column[:-1]) | ((column[1:] != column[1:]) & (column[:-1] != column[:-1]))  # nan
@@ -215,7 +215,7 @@ def _require_roles(table: Table, spec: ReliabilitySpec) -> None:
 
 
 def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
-    """Return a feature for the user's models, in which truth values written as text stay that text."""
+    """Return a feature for the user's models; truth values written as text stay text."""
     kind, labels = feature.kind, feature.labels
     if kind == "truth" and isinstance(column.values[0], str):
         written = {value.lower(): value for value in map(str, column.values)}
@@ -224,13 +224,13 @@ def _model_feature(feature: Feature, column: Coded) -> ModelFeature:
 
 
 def _positive(coded: Coded, yes: Scalar | None) -> BoolArray:
-    """Return whether each row's outcome is positive, by the same rules as the table."""
+    """Return whether each row's outcome is positive, by the rules of `Table`."""
     positive = np.array([is_positive(value, yes) for value in coded.values] + [False], dtype=np.bool_)
     return np.asarray(positive[coded.codes])
 
 
 def is_positive(value: object, yes: Scalar | None) -> bool:
-    """Tell whether a value is the positive one: the one named, as text or as a number, or else a word for yes.
+    """Return whether a value equals `yes`, as text or as a number; without `yes`, whether it is a word for yes.
 
     Examples
     --------
@@ -243,9 +243,9 @@ def is_positive(value: object, yes: Scalar | None) -> bool:
 
 
 def is_negative(value: object, yes: Scalar | None) -> bool:
-    """Tell whether a value is the negative one.
+    """Return whether a value is negative.
 
-    Without a named value it must be a word for no, or -1.
+    Without `yes`, it must be a word for no, or -1.
 
     Examples
     --------
@@ -265,9 +265,10 @@ def _same_number(value: object, yes: Scalar) -> bool:
 
 
 def deal_folds(people: ScoredPeople, folds: int, seed: int) -> IntArray:
-    """Return the fold of each person: shuffled, sorted by group and outcome, and dealt out like cards.
+    """Return the fold of each person, stratified by group and outcome.
 
-    So the folds hold equal numbers of people of every group and outcome, up to one.
+    People are shuffled, sorted by group and outcome, and dealt to the folds in turn. So the sizes of any group and
+    outcome differ by at most one between folds.
     """
     shuffled = np.random.default_rng(seed).permutation(len(people.matrix))
     by = [ranks[shuffled] for ranks in ranks_of_groups(people.groups, people.contents)]
@@ -288,10 +289,10 @@ class LearnedMistakes:
 
     Parameters
     ----------
-    pilot : the ratings of both raters, as the noise engine takes them.
-    names : the features with two ratings.
-    groups : the groups with mistakes learned from their own people in the pilot.
-    notes : notes on them.
+    pilot : the ratings of both raters, in the form that the noise engine takes.
+    names : the features rated by both raters.
+    groups : the groups whose mistakes are learned from their own people in the pilot.
+    notes : notes on the learned mistakes.
     """
 
     pilot: Pilot
@@ -307,7 +308,7 @@ def read_pilot(
     groupings: Groupings,
     spec: ReliabilitySpec,
 ) -> LearnedMistakes:
-    """Learn the mistakes of the features that both raters of a pilot rated.
+    """Learn mistakes from the features rated by both raters of a pilot.
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def read_pilot(
 def _rated_features(
     settings: PilotTable, free: Sequence[ModelFeature], columns: Sequence[str]
 ) -> list[tuple[ModelFeature, tuple[str, str]]]:
-    """Return the features that both raters rated, with their two columns."""
+    """Return the features rated by both raters, each with its two columns."""
     rated = [(feature, pair) for feature in free if (pair := settings.pair(feature.name)) and set(pair) <= set(columns)]
     for name in settings.columns:
         if name not in [feature.name for feature, _ in rated]:
@@ -379,7 +380,7 @@ def _columns_of_groups(settings: PilotTable, groupings: Groupings, available: Se
 def _ratings(
     source: TableData, rated: Sequence[tuple[ModelFeature, tuple[str, str]]], grouped_by: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, IntArray, tuple[str, ...]]:
-    """Return (people, features) the ratings of both raters, each person's group, and the groups' labels."""
+    """Return both raters' ratings (people, features), each person's group code, and the groups' labels."""
     try:
         table = Table(source, groups=list(grouped_by))
     except DataError as error:
@@ -395,7 +396,7 @@ def _ratings(
 
 
 def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
-    """Return a column's ratings as the numbers of the feature's values; nan where missing."""
+    """Return the ratings of a column as the feature's numbers; nan where missing."""
     if not feature.is_text and any(isinstance(value, str) for value in coded.values):
         raise DataError("`pilot` holds text for {name!r}, which holds numbers.", name=feature.name)
     try:
@@ -411,7 +412,7 @@ def _rating(feature: ModelFeature, coded: Coded) -> FloatArray:
 def _own_mistakes(
     settings: PilotTable, codes: IntArray, labels: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[IntArray, ...], list[Message]]:
-    """Return the groups with enough people in the pilot for separate mistakes, their rows, and a note."""
+    """Return the groups large enough in the pilot for separate mistakes, the row numbers of each, and a note."""
     if settings.by is None:
         return (), (), []
     enough = max(settings.enough, settings.near or 0)

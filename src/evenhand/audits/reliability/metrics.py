@@ -38,20 +38,20 @@ METRICS: dict[str, Metric] = {
     for name, metric in AGREEMENT_METRICS.items()
     if name in COMPUTED
 }
-"""The rows by name, for metrics computed from sums over people."""
+"""The metrics computed from sums over people, by name."""
 
 COMPARED = tuple(name for name, metric in METRICS.items() if metric.limits and metric.unit == "index")
-"""The compared coefficients: higher is more reliable, so that a gap has a direction."""
+"""The compared coefficients; higher values are more reliable, so gaps have a direction."""
 
 OF_SCORES = tuple(name for name in COMPARED if name in (*SCORE_METRICS, SPREAD_ADJUSTED))
-"""The compared coefficients of scores; the others are of decisions."""
+"""The compared coefficients of scores; the other coefficients compare decisions."""
 
 COMPARED_BY_DEFAULT = ("kappa", "pabak", "icc_a1", "icc_spread")
 """The metrics compared by default."""
 
 
 def measures_harm(name: str) -> bool:
-    """Tell whether a metric measures the effect of mistakes and nothing else.
+    """Return whether a metric measures the effect of mistakes and nothing else.
 
     Examples
     --------
@@ -62,9 +62,9 @@ def measures_harm(name: str) -> bool:
 
 
 def headline_metric(metrics: Sequence[str]) -> str:
-    """Return the compared metric that findings are about, if no threshold names another one.
+    """Return the metric of the headline findings, unless a threshold names another metric.
 
-    The others measure nearly the same, and would only make the family of findings larger.
+    The other metrics measure nearly the same, and would only enlarge the family of tests.
 
     Examples
     --------

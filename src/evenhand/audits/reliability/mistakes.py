@@ -1,4 +1,4 @@
-"""Convert settings to mistakes: columns, kinds, rates, groups and names."""
+"""Convert noise settings to simulated mistakes: columns, noise models, rates, groups and names."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Profiles:
 
     Parameters
     ----------
-    grouping : their grouping.
-    groups : their labels; the first has profile 1, and everybody else has profile 0.
+    grouping : the grouping of these groups.
+    groups : the labels of the groups; the first label has profile 1, and people of all other groups have profile 0.
     code : (people,) the profile of each person.
-    paces : (profiles,) the factors on the share of touched entries.
+    paces : (profiles,) the factor on the share of entries with a mistake.
     """
 
     grouping: str
@@ -74,12 +74,12 @@ class Mistakes:
     setting : the setting.
     items : the columns that go wrong together, with their noise.
     names : the names of the items.
-    shares : the conversion of a noise level to touched entries.
-    noise_levels : the levels, rising.
+    shares : the conversion of a noise level to entries with a mistake.
+    noise_levels : the noise levels, in rising order.
     attribution_level : the noise level at which the gap is attributed to features, or None.
-    redraw : resamples the pilot in every replicate, if requested.
-    profiles : the groups with separate mistakes; None without any.
-    notes : notes on them.
+    redraw : a function that resamples the pilot for a replicate; None unless requested.
+    profiles : the groups with separate mistakes; None if mistakes do not differ by group.
+    notes : notes on the mistakes.
     """
 
     setting: NoiseSetting
@@ -94,18 +94,18 @@ class Mistakes:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The positions of the features with mistakes."""
+        """The positions of all features with mistakes."""
         return tuple(column for item in self.items for column in item.columns)
 
     @property
     def learned_by_group(self) -> bool:
-        """Whether groups have separate mistakes from a pilot."""
+        """Whether each group's mistakes are learned separately from a pilot."""
         return self.setting.pilot is not None and self.setting.pilot.by is not None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Items:
-    """Items and their names, how they are redrawn, groups with learned mistakes, and notes."""
+    """Noise items, their names, the function that redraws them, groups with learned mistakes, and notes."""
 
     items: tuple[NoiseItem, ...]
     names: tuple[str, ...]
@@ -118,13 +118,13 @@ class _Items:
 def make_mistakes(
     setting: NoiseSetting, people: ScoredPeople, groupings: Groupings, untouched: Reasons, spec: ReliabilitySpec
 ) -> Mistakes:
-    """Return the mistakes of a setting.
+    """Return the mistakes of a noise setting.
 
     Parameters
     ----------
-    setting : the setting.
+    setting : the noise setting.
     people : the people whose features go wrong.
-    groupings : the groupings of the table, by one of which mistakes may differ.
+    groupings : the groupings of the table; mistakes may differ by one of them.
     untouched : features that must have no mistakes, and why.
     spec : the settings of the audit.
     """
@@ -153,18 +153,18 @@ def make_mistakes(
 
 
 def every_mistake(people: ScoredPeople, spec: ReliabilitySpec) -> tuple[NoiseItem, ...]:
-    """Return all possible mistakes, in any setting and for any group, which a model must accept.
+    """Return all mistakes of any setting and group; a model must accept all of them.
 
     Parameters
     ----------
     people : the people whose features go wrong.
-    spec : the settings of the audit, without features that follow others.
+    spec : the settings of the audit, without derived features.
     """
     defining = [name for name in people.names if column_key(name) in people.groups.codes]
     untouched = untouched_features(people, defining, (), spec)
     items: list[NoiseItem] = []
     for setting in spec.noise.settings:
-        if setting.pilot is not None:  # a group of the pilot errs like some of its people
+        if setting.pilot is not None:  # mistakes learned by group are a subset of those of the whole pilot
             setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})
         items += _make_items(setting, people, {}, untouched, spec).items
     for groups in spec.noise.group_noise.values():
@@ -213,7 +213,7 @@ def _levels(spec: ReliabilitySpec, *, learned: bool) -> FloatArray:
 
 
 def _attribution_level(spec: ReliabilitySpec, levels: FloatArray, *, learned: bool) -> float | None:
-    """Return the requested level; by default the one nearest two thirds of the highest, or the pilot's."""
+    """Return the requested level; by default the level nearest 2/3 of the highest, or the pilot's own level."""
     if spec.attribution is False or levels[-1] == 0:
         return None
     if spec.attribution is not True:
@@ -232,7 +232,7 @@ def _require_possible(
     profiles: Profiles | None,
     shares: Shares,
 ) -> None:
-    """Refuse noise levels at which more than every entry would be wrong."""
+    """Refuse noise levels that require a share of wrong entries above 1."""
     code, paces = (None, None) if profiles is None else (profiles.code, profiles.paces)
     most = largest_level(items, people.matrix, code, paces)
     if shares == "exact":
@@ -281,7 +281,7 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: ScoredPeop
 def _by_kind(
     features: Sequence[ModelFeature],
 ) -> tuple[list[ModelFeature], list[ModelFeature], list[ModelFeature]]:
-    """Return the features with numbers, with at most two categories, and with more."""
+    """Return numeric features, features with at most two categories, and features with more categories."""
     categorical = [feature for feature in features if feature.categorical]
     return (
         [feature for feature in features if not feature.categorical],
@@ -323,7 +323,7 @@ def _noise_model(how: FeatureNoise, feature: ModelFeature) -> NoiseModel:
 
 
 def _other_category(feature: ModelFeature) -> NoiseModel:
-    """Return the noise that replaces an entry by another category, each with equal probability."""
+    """Return the noise that replaces an entry by another category, all with equal probability."""
     values = feature.distinct
     if not feature.is_text and np.isin(values, (0.0, 1.0)).all():
         return Flip()
@@ -413,7 +413,7 @@ def _make_profiles(
 def _with_profiles(
     made: _Items, profiles: Profiles, untouched: Reasons, people: ScoredPeople, spec: ReliabilitySpec
 ) -> tuple[tuple[NoiseItem, ...], Redraw | None, list[str]]:
-    """Return items with a model for each profile, how they are redrawn, and the names of new items."""
+    """Return items with a noise model for each profile, their redraw function, and the names of added items."""
     by_group: dict[str, dict[tuple[int, ...], NoiseModel]] = {}
     names: dict[tuple[int, ...], str] = {}
     for group, how in spec.noise.group_noise.get(profiles.grouping, {}).items():
@@ -444,13 +444,13 @@ def _by_profile(
     groups: Sequence[str],
     by_group: Mapping[str, Mapping[tuple[int, ...], NoiseModel]],
 ) -> tuple[NoiseItem, ...]:
-    """Return items with one model for each profile.
+    """Return items with one noise model for each profile.
 
     Parameters
     ----------
-    items : the items for everybody; their `others` are those of the learned groups.
-    learned, groups : the groups with learned mistakes, and all with a profile.
-    by_group : for groups, the models of columns with separate mistakes.
+    items : the items with the common noise models; their `others` are the models of the learned groups.
+    learned, groups : the groups with learned mistakes, and all groups with a profile.
+    by_group : the noise models of columns with separate mistakes, by group.
     """
     common = [item.columns for item in items]
     added = dict.fromkeys(columns for models in by_group.values() for columns in models if columns not in common)

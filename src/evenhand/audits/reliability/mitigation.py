@@ -1,7 +1,7 @@
-"""Models that mistakes hurt less: sparse, regularised or monotone ones of no lower accuracy.
+"""Models that are hurt less by mistakes: sparse, regularised or monotone models of no lower accuracy.
 
-Every model decides about the same people, out of fold if fitted here, under the same mistakes. So two models are
-compared person by person: by correct decisions, and by the share of mistakes that change the decision.
+All models decide about the same people under the same mistakes, out of fold if they are fitted here. So two models can
+be compared person by person: by correct decisions, and by the share of runs with a changed decision.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _STRENGTHS = (0.1, 0.01, 0.001)
 
 
 def alternatives(spec: ReliabilitySpec, people: ScoredPeople) -> dict[str, tuple[str, ModelSource]]:
-    """Return the models of the named families, with the code that makes each.
+    """Return the models of the named families, each with its family and source.
 
-    Sparse: logistic regressions with the l1 penalty, which drop features. Regularised: with the l2 penalty, which
-    shrink all weights. Monotone: boosted trees whose scores only rise, or only fall, with each number, in the direction
-    of its correlation with the outcome.
+    Sparse models are logistic regressions with the l1 penalty, which drops features. Regularised models are logistic
+    regressions with the l2 penalty, which shrinks all weights. Monotone models are boosted trees whose score only
+    rises or only falls with each numeric feature, by the sign of its correlation with the outcome.
     """
     alternatives_by_name: dict[str, tuple[str, ModelSource]] = {}
     for family in [] if spec.mitigation is None else spec.mitigation.family:
@@ -57,7 +57,7 @@ def alternatives(spec: ReliabilitySpec, people: ScoredPeople) -> dict[str, tuple
 
 
 def _directions(people: ScoredPeople) -> list[int]:
-    """Return the monotone direction of each pipeline column, text first: up, down, or either for text."""
+    """Return the monotone direction of each pipeline column, text columns first: 1, -1, or 0 for none."""
     text, numbers, outcome = [], [], _outcome(people)
     for column, feature in enumerate(people.features):
         values = people.matrix[:, column]
@@ -78,7 +78,7 @@ def _outcome(people: ScoredPeople) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class _ModelOutcome:
-    """One model's results: (people,) correct decisions, and the share of runs with a changed decision."""
+    """The results of one model: correct decisions, and shares of runs with a changed decision, by person."""
 
     name: str
     family: str
@@ -96,7 +96,7 @@ def mitigation_records(
     derivation: Derivation,
     spec: ReliabilitySpec,
 ) -> Iterator[MitigationRecord]:
-    """Yield the given model and its alternatives: accuracy, reliability and its gap, and which one is chosen."""
+    """Yield accuracy, reliability and largest gap of each model, and mark the chosen one."""
     if spec.mitigation is None:
         return
     _outcome(people)
@@ -124,12 +124,12 @@ def mitigation_records(
 
 
 def _baseline_outcome(models: Sequence[Model], mitigation: Mitigation) -> Model:
-    """Return the model that the others are compared with."""
+    """Return the given model, the baseline of the comparison."""
     return next((model for model in models if mitigation.model in (None, model.name)), models[0])
 
 
 def _simulate_outcome(family: str, setup: Setup) -> _ModelOutcome:
-    """Simulate the mistakes of one model, and return the resulting changes by person."""
+    """Simulate mistakes for one model, and return correct and changed decisions by person."""
     experiment, model, people = make_experiment(setup), setup.model, setup.people
     seeds = replicate_seeds(setup.spec.replicates, setup.rng)
     inside = np.flatnonzero(setup.groups.code >= 0)
@@ -140,7 +140,7 @@ def _simulate_outcome(family: str, setup: Setup) -> _ModelOutcome:
 
 
 def accuracy_change(right: FloatArray, baseline: FloatArray, confidence: float) -> dict[str, float | None]:
-    """Return a model's gain in correct decisions over the given one, with Tango's limits.
+    """Return a model's gain in accuracy over the given model, with Tango's limits.
 
     Examples
     --------
@@ -165,14 +165,14 @@ def _accuracy(right: FloatArray, confidence: float) -> dict[str, float | None]:
 
 
 def _reliability(damage: FloatArray, confidence: float) -> dict[str, float | None]:
-    """Return PABAK of decisions with and without mistakes, and its limits."""
+    """Return the PABAK of decisions with and without mistakes, with its limits."""
     values = 1.0 - 2.0 * damage
     mean, stderr = float(values.mean()), float(values.std(ddof=1)) / np.sqrt(values.size)
     return _with_limits("reliability", mean, bounded_mean(mean, stderr, values.size, confidence, (-1.0, 1.0)))
 
 
 def _reliability_change(values: FloatArray, confidence: float) -> dict[str, float | None]:
-    """Return the mean of people's differences and its t limits; no limits if nobody differs."""
+    """Return the mean of people's differences with t limits; no limits if all differences are equal."""
     mean, half = float(values.mean()), np.nan
     if np.ptp(values) > 0:
         half = t_quantile(values.size - 1, confidence) * values.std(ddof=1) / np.sqrt(values.size)
@@ -189,8 +189,8 @@ def _compare(
 ) -> Iterator[MitigationRecord]:
     """Yield one record per model; changes hold for all alternatives together (Bonferroni).
 
-    The chosen one has the highest reliability among the given model and those whose accuracy is shown to be lower by no
-    more than the margin.
+    The chosen model has the highest reliability among the given model and the alternatives whose accuracy is shown to
+    be lower by at most the margin.
     """
     code = grouping.code[grouping.code >= 0]
     together = bonferroni(confidence, max(len(met) - 1, 1))
@@ -218,7 +218,7 @@ def _compare(
 
 
 def _largest_gap(damage: FloatArray, code: IntArray, grouping: ComparedGroups, confidence: float) -> Mapping[str, Any]:
-    """Return the largest gap in reliability to the reference group, with simultaneous limits for all groups."""
+    """Return the largest gap in reliability to the reference group, with limits simultaneous over groups."""
     values, joint = 1.0 - 2.0 * damage, bonferroni(confidence, len(grouping.others))
     gaps: list[dict[str, Any]] = []
     for number in grouping.others:
@@ -233,9 +233,9 @@ def _largest_gap(damage: FloatArray, code: IntArray, grouping: ComparedGroups, c
 def _export(
     chosen: str, others: Mapping[str, tuple[str, ModelSource]], people: ScoredPeople, spec: ReliabilitySpec
 ) -> None:
-    """Export the chosen alternative, fitted to everybody, as a skops file.
+    """Export the chosen alternative, fitted to all people, as a skops file.
 
-    The given model is not exported, since the user has it.
+    The given model is not exported, because the user has it.
     """
     path = spec.folder / str(spec.mitigation.export if spec.mitigation else None)
     if chosen not in others:

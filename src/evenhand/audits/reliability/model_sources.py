@@ -45,8 +45,8 @@ _SAFE = frozenset(
         "sklearn.utils._bunch.Bunch",
     )
 )
-"""Types of plain scikit-learn pipelines that skops asks about and that only hold values: they neither run code of the
-file nor index memory by it. Trees and similar types do the latter, so they are excluded."""
+"""Types of plain scikit-learn pipelines that skops does not trust by default but that only contain values: they neither
+run code of the file nor use its values to index memory. Trees and similar types do the latter, so they are excluded."""
 
 
 class ModelSource(Settings):
@@ -55,12 +55,13 @@ class ModelSource(Settings):
     Parameters
     ----------
     estimator : the short name of an estimator that is fitted here, out of fold.
-    settings : settings of that estimator, by the names its library gives them; ours are filled in.
-    file : an ONNX or skops file, seen from the folder of `audit.toml`; a pickle only with `allow_pickle`.
+    settings : settings of that estimator, by the names of its library; our defaults are filled in.
+    file : the path of an ONNX or skops file, relative to the folder of `audit.toml`; a pickle only with
+        `allow_pickle`.
     model : a fitted object with predict_proba or predict, a function of rows, or an estimator; 'module:attribute' in
         `audit.toml`.
-    features : the columns that this model uses; by default those it was fitted to, or all features.
-    threshold : a person is selected when this model's score is above it; by default the audit's.
+    features : the columns that this model uses; by default the columns it was fitted to, or all features.
+    threshold : the cut-off above which this model's score selects a person; by default the audit's cut-off.
 
     Examples
     --------
@@ -105,7 +106,7 @@ class ModelSource(Settings):
 
 
 def as_models(value: object, info: ValidationInfo) -> object:
-    """Return models by name from one model, a list of names, or a mapping."""
+    """Return a mapping of names to models from one model, a list of models, or a mapping."""
     if is_from_json(info):
         return value
     if isinstance(value, Mapping | list | tuple) and not value:
@@ -127,7 +128,7 @@ def _named_models(models: Sequence[Any]) -> dict[str, Any]:
 
 
 def described(model: object) -> str:
-    """Describe an object: its class, with the steps of a pipeline, or a function as 'module:name'.
+    """Return a description of a model: its class with the steps of a pipeline, or a function as 'module:name'.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def described(model: object) -> str:
 
 
 def _is_single_model(value: Mapping[Any, Any]) -> bool:
-    """Distinguish the settings of one model from models by name."""
+    """Return whether a mapping holds the settings of one model, not models by name."""
     return set(value) <= set(ModelSource.model_fields) and bool(set(value) & {"estimator", "file", "model"})
 
 
@@ -166,7 +167,7 @@ def _as_source(value: object) -> object:
 
 
 def _default_name(model: object) -> str:
-    """Return a name for an unnamed model."""
+    """Return the default name of an unnamed model."""
     if isinstance(model, Mapping):
         model = next((model[key] for key in ("estimator", "file", "model") if model.get(key) is not None), "model")
     if isinstance(model, str | PurePath):
@@ -198,13 +199,13 @@ def file_digest(path: Path) -> str:
 
 
 def load_file(path: Path, *, trusted: Sequence[str], allow_pickle: bool) -> object:
-    """Return the model of a file.
+    """Return the model in a file.
 
     Parameters
     ----------
-    path : the file; its ending says what it is.
-    trusted : types that a skops file may hold beside those that skops trusts itself.
-    allow_pickle : whether files that can run any code when they are read may be read.
+    path : the path of the file; its suffix determines the format.
+    trusted : additional types that a skops file may contain, beside the types that skops trusts by default.
+    allow_pickle : whether pickle files may be read, which can run arbitrary code.
     """
     if path.suffix.lower() == ".onnx":
         return OnnxModel(path)
@@ -255,11 +256,11 @@ def _unreadable(path: Path, error: Exception) -> EvenhandError:
 
 
 class OnnxModel:
-    """A model in ONNX: one input of all columns, or one for each column by its name.
+    """An ONNX model with one input for all columns, or one named input per column.
 
     Parameters
     ----------
-    path : the file.
+    path : the path of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -280,17 +281,17 @@ class OnnxModel:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The names of its columns, where it has one input for each."""
+        """The names of the model's columns if it has one input per column, or None."""
         return tuple(entry.name for entry in self.inputs) if len(self.inputs) > 1 else None
 
     @property
     def width(self) -> int | None:
-        """The width of its single input, if declared."""
+        """The declared number of columns of the model's only input, or None."""
         shape = self.inputs[0].shape
         return shape[1] if len(self.inputs) == 1 and len(shape) == 2 and isinstance(shape[1], int) else None
 
     def predict(self, columns: dict[str, npt.NDArray[Any]]) -> tuple[FloatArray, list[Any] | None]:
-        """Return scores, or class probabilities and the classes: None for an unknown class."""
+        """Return scores and None, or class probabilities and the class labels (None for unknown labels)."""
         if len(self.inputs) > 1:
             fed = {entry.name: self._typed(columns[entry.name][:, np.newaxis], entry.type) for entry in self.inputs}
         else:
@@ -305,7 +306,7 @@ class OnnxModel:
         return scores, self.classes
 
     def _learn_classes(self, scores: FloatArray, labels: npt.NDArray[Any]) -> None:
-        """Learn the class labels from rows where one class is likelier, since probabilities are unlabelled."""
+        """Infer the labels of two unlabelled probability columns from rows in which one class is likelier."""
         classes = self.classes or [None, None]
         for column in (0, 1):
             likelier = np.flatnonzero(scores[:, column] > scores[:, 1 - column])
@@ -329,7 +330,7 @@ class OnnxModel:
         return values.astype(_ONNX_NUMBERS[wanted])
 
     def _output(self) -> str:
-        """Return the output that holds scores: probabilities if there are any, else the last numeric one."""
+        """Return the name of the output with scores: a probability output, else the last numeric output."""
         outputs: dict[str, str] = {entry.name: entry.type for entry in self.session.get_outputs()}
         likely = [name for name in outputs if "prob" in name.lower()]
         numbers = [name for name, kind in outputs.items() if "float" in kind or "double" in kind]
@@ -340,6 +341,6 @@ class OnnxModel:
         return (likely or numbers)[-1]
 
     def _label(self) -> str | None:
-        """Return the output that holds the class of each row, if there is one."""
+        """Return the name of the output with each row's class, or None."""
         kinds = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
         return next((entry.name for entry in self.session.get_outputs() if entry.type in kinds), None)

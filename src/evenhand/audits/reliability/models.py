@@ -1,4 +1,4 @@
-"""Prepare models for the noise engine: read, fitted out of fold, or converted to linear models."""
+"""Prepare models for the noise engine: read them, fit them out of fold, and convert linear ones."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from evenhand.stats.workers import in_parallel
 from evenhand.table.roles import Scalar
 
 TIE = 1e-12
-"""A score that exceeds the threshold by less is a tie, which is not selected: whole numbers make ties common, and
-the last bits of a score depend on the machine."""
+"""The difference up to which a score above the threshold is a tie, which is not selected. Whole numbers make ties
+common, and the last bits of a score depend on the machine."""
 
 FOLDS = 5
 
@@ -35,26 +35,26 @@ _SCALERS = {"StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"}
 _MOST_VALUES = 20
 _DRAWS = 4
 _FAR = 8.0
-"""More standard deviations than any error has."""
+"""An upper bound of the size of errors, in standard deviations."""
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """One model in a form that the engine can evaluate.
+    """One prepared model that the engine can evaluate.
 
     Parameters
     ----------
-    name : its name in the audit.
+    name : the name of the model in the audit.
     kind : 'fitted here', 'object', 'function' or 'file'.
-    source : its class, estimator or file.
-    sha256 : of its file, or None.
-    columns : the features it uses.
-    threshold : a person is selected when the score is above it.
+    source : the class, estimator or file of the model.
+    sha256 : the SHA-256 of the model's file, or None.
+    columns : the features that the model uses.
+    threshold : the cut-off above which a score selects a person.
     fold : (people,) the predictor of each person; None for a single predictor.
-    predictors : one per fold.
-    linear : whether it is evaluated as a linear model.
-    notes : notes on it.
+    predictors : the predictors, one per fold.
+    linear : whether the model is evaluated as a linear model.
+    notes : notes on the model.
     """
 
     name: str
@@ -83,7 +83,7 @@ def prepare_model(
     Parameters
     ----------
     name, source : the model.
-    people : the people it scores, and is fitted to if it is an estimator.
+    people : the people to score, and to fit an estimator to.
     spec : the settings of the audit.
     positive : the value of the outcome that counts as positive.
     fold : the folds, for models that are fitted here.
@@ -122,7 +122,7 @@ def prepare_model(
 
 
 def _load_model(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | None]:
-    """Return the given model or that of a file, with the SHA-256 of the file."""
+    """Return the model object or the model in the file, and the file's SHA-256 (or None)."""
     if source.file is None:
         return source.model, None
     path = spec.folder / source.file
@@ -133,9 +133,9 @@ def _load_model(source: ModelSource, spec: ReliabilitySpec) -> tuple[Any, str | 
 def _all_linear(
     scorers: Sequence[Scorer], people: ScoredPeople, threshold: float, spec: ReliabilitySpec
 ) -> tuple[Linear, ...] | None:
-    """Return the models of all folds as linear ones.
+    """Return the models of all folds as linear models.
 
-    None if one is not, or features follow others.
+    Return None if a model is not linear, or if there are derived features.
     """
     if spec.noise.derive is not None or spec.noise.linked:
         return None
@@ -146,7 +146,7 @@ def _all_linear(
 
 
 def needs_folds(source: ModelSource, spec: ReliabilitySpec) -> bool:
-    """Tell whether a model is fitted here."""
+    """Return whether a model is fitted here, out of fold."""
     if source.estimator is not None:
         return True
     return source.model is not None and _is_estimator(source.model) and bool(spec.folds or not _is_fitted(source.model))
@@ -161,7 +161,7 @@ def _kind(source: ModelSource, loaded: object) -> tuple[str, str]:
 
 
 def _columns(name: str, source: ModelSource, loaded: object, people: ScoredPeople) -> tuple[str, ...]:
-    """Return the features of a model: those given, those it was fitted to, or all."""
+    """Return the features of a model: the named ones, those it was fitted to, or all features."""
     names = loaded.columns if isinstance(loaded, OnnxModel) else getattr(loaded, "feature_names_in_", None)
     if names is None:
         return source.features or people.names
@@ -208,8 +208,8 @@ class _Fitting:
     ----------
     name, source : the model.
     model : the user's estimator, or None for a built-in one.
-    columns : the features it uses.
-    people, fold : the people it is fitted to, and their folds.
+    columns : the features that the model uses.
+    people, fold : the people to fit it to, and their folds.
     spec : the settings of the audit.
     """
 
@@ -222,7 +222,7 @@ class _Fitting:
     spec: ReliabilitySpec
 
     def fit(self, number: int) -> object:
-        """Return the model of one fold, fitted to the people of the others."""
+        """Return the model fitted to all people outside the fold with this number."""
         name, outcome = self.name, self.people.outcome
         if outcome is None:
             raise ConfigError(
@@ -248,7 +248,7 @@ class _Fitting:
                 ) from error
 
     def _estimator(self, train: IntArray) -> tuple[Any, Any]:
-        """Return an unfitted estimator, and these people's rows in its form."""
+        """Return an unfitted estimator, and the training people's rows in its input format."""
         positions = self.people.positions(self.columns)
         features = [self.people.features[position] for position in positions]
         matrix = self.people.matrix[train][:, positions]
@@ -263,7 +263,7 @@ class _Fitting:
 
 
 def fit_to_everybody(name: str, source: ModelSource, people: ScoredPeople, spec: ReliabilitySpec) -> object:
-    """Return an estimator by name, fitted to all people."""
+    """Return a built-in estimator fitted to all people."""
     columns = source.features or people.names
     fold = np.zeros(len(people.matrix), dtype=np.int64)
     fitting = _Fitting(name=name, source=source, model=None, columns=columns, people=people, fold=fold, spec=spec)
@@ -271,7 +271,7 @@ def fit_to_everybody(name: str, source: ModelSource, people: ScoredPeople, spec:
 
 
 def _tolerance_notes(name: str, loaded: object, refit: bool) -> Iterator[Message]:
-    """Warn of a fit that stops before the optimum, since dependent columns make its weights arbitrary."""
+    """Warn of a loose tolerance, which makes the weights of dependent columns arbitrary."""
     steps = getattr(loaded, "steps", None)
     last = steps[-1][-1] if isinstance(steps, list) and steps else loaded
     tolerance = float(getattr(last, "tol", None) or 0.0) if type(last).__name__ == "LogisticRegression" else 0.0
@@ -283,16 +283,16 @@ def _tolerance_notes(name: str, loaded: object, refit: bool) -> Iterator[Message
 
 
 def as_linear(scorer: Scorer, people: ScoredPeople, threshold: float, mistakes: Sequence[NoiseItem]) -> Linear | None:
-    """Return a logistic regression, with or without scalers, as a linear model of raw columns, or None.
+    """Return a logistic regression (with or without scalers) as a linear model of raw columns, or None.
 
-    Its weights follow from its scores, with one column changed at a time, and must reproduce its scores for the
-    original people and with the audit's own mistakes, including the largest ones: scalers that clip, and encoders that
-    ignore unknown values, are linear only inside the range they were fitted to.
+    The weights are computed from scores of rows with one changed column each. They must reproduce the scores of the
+    original people and of people with the audit's mistakes, including the largest ones, because clipping scalers and
+    encoders that ignore unknown values are linear only in the range they were fitted to.
 
     Parameters
     ----------
-    scorer : the fitted model with its input form.
-    people, threshold : the people, and the threshold of its scores.
+    scorer : the scorer of the fitted model.
+    people, threshold : the people, and the cut-off of the scores.
     mistakes : all possible mistakes, in any setting and any group.
     """
     if not 0 < threshold < 1 or not _may_be_linear(scorer.model) or np.isnan(people.matrix).any():
@@ -313,7 +313,7 @@ def as_linear(scorer: Scorer, people: ScoredPeople, threshold: float, mistakes: 
 
 
 def _linear_weights(scorer: Scorer, people: ScoredPeople, mistakes: Sequence[NoiseItem], threshold: float) -> Linear:
-    """Return the linear model that matches a model when one column at a time leaves its least value."""
+    """Return the linear model with the scores' slopes, each from one column raised from its minimum to its maximum."""
     moved = {column for item in mistakes for column in item.columns}
     lowest, highest = (np.array([feature.distinct[end] for feature in people.features]) for end in (0, -1))
     highest[[column for column in moved if lowest[column] == highest[column]]] += 1.0
@@ -327,12 +327,12 @@ def _linear_weights(scorer: Scorer, people: ScoredPeople, mistakes: Sequence[Noi
 
 
 def _without_noise(number: float) -> float:
-    """Return a weight without its last bits, which depend on the processor."""
+    """Return a weight rounded to 11 digits, because its last bits depend on the processor."""
     return float(f"{number:.11g}")
 
 
 def _with_mistakes(people: ScoredPeople, mistakes: Sequence[NoiseItem]) -> FloatArray:
-    """Return some people unchanged, with drawn mistakes in many columns at once, and with the largest in one."""
+    """Return trial rows: unchanged, with random mistakes in many columns, and with the largest mistakes in one."""
     rng = np.random.default_rng(0)
     rows = _rows_to_try(people)
     columns_and_models = [(list(item.columns), model) for item in mistakes for model in (item.model, *item.others)]
@@ -360,14 +360,14 @@ def _with_mistakes(people: ScoredPeople, mistakes: Sequence[NoiseItem]) -> Float
 
 
 def _with_drawn_mistakes(model: NoiseModel, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return values with mistakes; columns without noise stay."""
+    """Return values with random mistakes; values with an error rate of 0 are unchanged."""
     rate = model.rate(values)
     drawn = model.draw(values, rng)
     return drawn if rate is None else np.asarray(np.where(rate[:, np.newaxis] > 0, drawn, values))
 
 
 def _rows_to_try(people: ScoredPeople) -> FloatArray:
-    """Return trial people: one for every value of a column with few values, and for the extremes of others."""
+    """Return trial rows that cover all values of columns with few values, and the extremes of other columns."""
     pick = people.sample().tolist()
     for column, feature in enumerate(people.features):
         values = feature.distinct if len(feature.distinct) <= _MOST_VALUES else feature.distinct[[0, -1]]
@@ -376,7 +376,7 @@ def _rows_to_try(people: ScoredPeople) -> FloatArray:
 
 
 def _may_be_linear(model: object) -> bool:
-    """Tell whether a model is a logistic regression of scikit-learn behind linear steps."""
+    """Return whether a model is a scikit-learn logistic regression, alone or after linear steps."""
     if not type(model).__module__.startswith("sklearn."):
         return False
     name = type(model).__name__

@@ -1,4 +1,4 @@
-"""Changes of place: agreement of risk levels, and how often a mistake moves a person past an equal one."""
+"""Changes of risk level, and the passing rate: how often a mistake reorders two people with like scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PASSING = "passing"
 PARTS, LEAST_FOR_PARTS = ("prevalence_part", "bias_part"), 200
 """The number of people below which the limits of the parts are too short: `benchmarks/coverage/moved.py`."""
 _SHARES = ("stays", "agreement", PASSING)
-"""Numbers that cannot be negative."""
+"""The metrics that cannot be negative."""
 TITLES = {
     "weighted_kappa_linear": "Weighted kappa, linear",
     "weighted_pabak": "Weighted PABAK, linear",
@@ -39,18 +39,18 @@ TITLES = {
     "stays": "Stays in its level",
     PASSING: "Passing rate",
 }
-"""The titles of the numbers."""
+"""The titles of the metrics."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """The numbers of every noise level above 0, by group, with limits at any confidence.
+    """The estimates at every noise level above 0, by group, with limits at any confidence.
 
     Parameters
     ----------
     simulated : the model, the mistakes and the groups.
-    cuts : the boundaries of risk levels; empty without risk levels.
-    estimates : by noise level, group and metric.
+    cuts : the cut-offs between risk levels; empty if there are no risk levels.
+    estimates : the estimates by noise level, group and metric.
     """
 
     simulated: Simulated
@@ -59,7 +59,7 @@ class Moved:
 
 
 def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
-    """Simulate single people, and estimate how mistakes change their places."""
+    """Simulate mistakes, and estimate how they change people's risk levels and order."""
     experiment = simulated.experiment
     step(f"Who changes place: {simulated.model.name} by {simulated.groups.name}")
     rng = named_rng(spec.seed, simulated.mistakes.setting.name, *map(str, simulated.groups.sizes))
@@ -87,7 +87,7 @@ def move(simulated: Simulated, spec: ReliabilitySpec) -> Moved:
 
 
 def level_labels(cuts: Sequence[float]) -> tuple[str, ...]:
-    """Return the names of the risk levels.
+    """Return the names of the risk levels between cut-offs.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def level_labels(cuts: Sequence[float]) -> tuple[str, ...]:
 
 
 def moved_records(moved: Moved, spec: ReliabilitySpec) -> Iterator[MovedRecord]:
-    """Yield every number with its interval, and its distance from the reference group's."""
+    """Yield every estimate with its interval, and its gap to the reference group."""
     groups = moved.simulated.groups
     labels = level_labels(moved.cuts.tolist()) if moved.cuts.size else ()
     for (noise_level, number, name), estimate in moved.estimates.items():
@@ -126,7 +126,7 @@ def moved_records(moved: Moved, spec: ReliabilitySpec) -> Iterator[MovedRecord]:
 
 
 def _ends(name: str, limits: Interval | None) -> dict[str, float | None]:
-    """Return two limits as columns, empty without limits."""
+    """Return two limits by column name; None if there are no limits."""
     low, high = (None, None) if limits is None else (float(limits.low), float(limits.high))
     return {f"{name}low": low, f"{name}high": high}
 

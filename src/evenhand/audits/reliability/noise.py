@@ -1,4 +1,4 @@
-"""Settings of mistakes: how features go wrong, how often, for whom, and which features follow others."""
+"""Settings of mistakes: noise by feature, noise levels, differences by group, and derived features."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ SOURCES = ("features", "published", "pilot")
 """The settings of `Noise` that define mistakes. Exactly one is needed, so a mapping with none is by feature."""
 
 ENOUGH = 60
-"""The people of a pilot needed to learn the mistakes of one group."""
+"""The number of people in a pilot needed to learn the mistakes of one group."""
 
 
 class FeatureNoise(Settings):
-    """How one feature goes wrong: exactly one of `flip`, `sd`, `chances`, `ordinal` and `one_hot`.
+    """The noise of one feature: exactly one of `flip`, `sd`, `chances`, `ordinal` and `one_hot`.
 
     Parameters
     ----------
-    flip : a category becomes another one, each other one with equal chance. Written as `"flip"` too.
-    sd : a number is off by a normal error with this standard deviation, in the units of the column. A bare number is
-        the same.
-    whole : whether such errors are rounded to whole numbers; by default where the column holds whole numbers only.
-    minimum, maximum : changed numbers beyond these are set to them.
-    chances : the chance that a touched entry of the category `values[i]` becomes `values[j]`; each row adds up to 1.
-    values : the categories that `chances` is about.
-    ordinal : true, or the categories from the lowest to the highest: an entry moves to a neighbour.
-    reach : how many steps away neighbours are.
-    one_hot : columns of 0 and 1 that hold one category together; the 1 moves to another of them.
+    flip : a category is replaced by another category, all with equal probability; `"flip"` alone is the same.
+    sd : the standard deviation of a normal error, in the units of the column; a bare number is the same.
+    whole : whether changed numbers are rounded to whole numbers; by default if the column has only whole numbers.
+    minimum, maximum : the limits to which changed numbers are clipped.
+    chances : the probability that a wrong entry of the category `values[i]` becomes `values[j]`; each row sums to 1.
+    values : the categories of the rows and columns of `chances`.
+    ordinal : true, or the categories in rising order: a wrong entry moves to a neighbouring category.
+    reach : the largest number of steps to a neighbouring category.
+    one_hot : columns of 0 and 1 that encode one category; a mistake moves the 1 to another column.
 
     Examples
     --------
@@ -73,7 +72,7 @@ class FeatureNoise(Settings):
         }
 
     def columns(self, name: str) -> tuple[str, ...]:
-        """Return the columns that go wrong together under this name."""
+        """Return the columns that go wrong together for this feature."""
         return self.one_hot or (name,)
 
     @model_validator(mode="after")
@@ -99,15 +98,15 @@ class PilotTable(Settings):
 
     Parameters
     ----------
-    data : a data frame, a mapping of columns, or the path of a file; `source` is the same for `audit.toml`.
-    suffixes : what the columns of the first and of the second rater end in: `["_a", "_b"]` for age_a and age_b.
-    columns : for a feature, its column of the first and of the second rater.
+    data : a data frame, a mapping of columns, or the path of a file; in `audit.toml`, use `source`.
+    suffixes : the suffixes of the first and second rater's columns: `["_a", "_b"]` for age_a and age_b.
+    columns : the first and second rater's column, by feature.
     together : draw the errors of all features from one person of the pilot, to keep errors together.
-    near : for numbers, draw errors from this many people with the nearest values; by default from all.
-    by : a grouping of the audit, whose columns the pilot has too: groups with enough people in the pilot have mistakes
-        of their own, the others those of the whole pilot.
-    enough : how many people of the pilot a group needs for mistakes of its own.
-    resample : draw a new pilot from the pilot for every replicate, to carry its own uncertainty.
+    near : for numbers, the number of people with the nearest values to draw errors from; by default all people.
+    by : a grouping of the audit whose columns the pilot has, too. Groups with enough people in the pilot get their own
+        mistakes; all other groups get the mistakes of the whole pilot.
+    enough : the number of people in the pilot that a group needs for its own mistakes.
+    resample : resample the pilot for every replicate, so that the results include the pilot's uncertainty.
 
     Examples
     --------
@@ -136,19 +135,19 @@ class PilotTable(Settings):
         return self
 
     def pair(self, feature: str) -> tuple[str, str] | None:
-        """Return the columns of the two raters for a feature, or None."""
+        """Return the two raters' columns of a feature, or None."""
         if feature in self.columns:
             return self.columns[feature]
         return None if self.suffixes is None else (feature + self.suffixes[0], feature + self.suffixes[1])
 
     @field_serializer("data")
     def _kind_of_data(self, value: object) -> str | None:
-        """Serialise the kind of the data; a result holds no rows of a pilot."""
+        """Serialise only the kind of the data, because a result must not contain rows of a pilot."""
         return value if value is None or isinstance(value, str) else described(value)
 
 
 def as_feature_noise(value: object) -> object:
-    """Convert mistakes by feature; a number is a standard deviation, and "flip" another category."""
+    """Convert noise by feature: a number is a standard deviation, and "flip" means another category."""
     return (
         {name: _as_feature_noise(settings) for name, settings in value.items()} if isinstance(value, Mapping) else value
     )
@@ -168,13 +167,13 @@ FeatureNoises = Annotated[dict[str, FeatureNoise], BeforeValidator(as_feature_no
 
 
 class GroupNoise(Settings):
-    """How the mistakes about one group differ from those about everybody else.
+    """Differences of one group's mistakes from all other people's.
 
     Parameters
     ----------
-    times : entries about the group are touched so many times as often: a noise level of 0.1 is then 0.1 times this. A
-        bare number is the same.
-    noise : features that go wrong in another way for the group, as in `noise`.
+    times : the factor on the group's noise level: a noise level of 0.1 becomes 0.1 times this. A bare number is the
+        same.
+    noise : the noise of features that differ for the group, in the format of `noise`.
 
     Examples
     --------
@@ -189,7 +188,7 @@ class GroupNoise(Settings):
 
 
 def as_group_noise(value: object) -> object:
-    """Convert the mistakes of each group; a number is the factor on their frequency."""
+    """Convert the mistakes of groups; a number is the factor on the group's noise level."""
     if not isinstance(value, Mapping) or not all(isinstance(groups, Mapping) for groups in value.values()):
         raise SettingError("`group_noise` must name a grouping, and in it groups: {'race': {'Black': 1.5}}")
     named = {grouping_name(name) if isinstance(name, list | tuple) else name: groups for name, groups in value.items()}
@@ -205,11 +204,11 @@ def as_group_noise(value: object) -> object:
 
 
 class NoiseSetting(Settings):
-    """One setting of mistakes, simulated once for each model.
+    """One noise setting, simulated once for each model.
 
     Parameters
     ----------
-    name : its name in the results.
+    name : the name of the setting in the results.
     published : the name of a published setting.
     features : mistakes by feature.
     pilot : the table from which mistakes are learned.
@@ -222,7 +221,7 @@ class NoiseSetting(Settings):
 
 
 class Noise(Settings):
-    """How mistakes are made: exactly one of `features`, `published` and `pilot`, and how often and about whom.
+    """The source of mistakes (exactly one of `features`, `published` and `pilot`), their frequency and their groups.
 
     Examples
     --------
@@ -267,7 +266,7 @@ class Noise(Settings):
 
     @property
     def settings(self) -> tuple[NoiseSetting, ...]:
-        """The settings of mistakes, in order."""
+        """The noise settings, in order."""
         if self.pilot is not None:
             return (NoiseSetting(name=LEARNED, pilot=self.pilot),)
         if self.features:
@@ -276,13 +275,13 @@ class Noise(Settings):
 
     @property
     def by_feature(self) -> Iterator[tuple[str, dict[str, FeatureNoise]]]:
-        """Each set of mistakes by feature, and the setting that holds it."""
+        """Each mapping of noise by feature, with the name of its setting."""
         yield "noise", self.features
         for groups in self.group_noise.values():
             yield from (("group_noise", group.noise) for group in groups.values() if group.noise)
 
     def features_named(self) -> Iterator[tuple[str, str]]:
-        """Yield every feature that a setting names, and the setting."""
+        """Yield every feature named in a setting, as pairs of setting and feature."""
         yield from (("fixed", name) for name in self.fixed)
         yield from (("minima", name) for name in self.minima)
         for name, sources in self.linked.items():
@@ -343,7 +342,7 @@ class Noise(Settings):
 
     @model_validator(mode="after")
     def _named_once(self) -> Self:
-        """Refuse a feature with two settings."""
+        """Refuse a feature named in two settings."""
         for setting, features in self.by_feature:
             columns = [column for name, noise in features.items() for column in noise.columns(name)]
             for name in columns:
@@ -361,12 +360,12 @@ class Noise(Settings):
 
 
 def as_names(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Convert one name or several to a tuple."""
+    """Return one name or several names as a tuple."""
     return (value,) if isinstance(value, str) else value
 
 
 def as_noise(value: object) -> object:
-    """Convert a published name, several of them, or a mapping to the settings of `Noise`.
+    """Convert one or several published names, or a mapping, to the settings of `Noise`.
 
     A mapping with `features`, `published` or `pilot` holds the settings of `Noise`; any other holds features.
 
@@ -409,14 +408,14 @@ def _noise_of_mapping(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _require_features(value: Mapping[str, Any]) -> None:
-    """Refuse settings of Noise among features."""
+    """Refuse settings of `Noise` mixed with features."""
     for name, how in value.items():
         if name in Noise.model_fields and not _is_noise(how):
             raise SettingError("to set Noise's `{name}`, write the features under `features` beside it", name=name)
 
 
 def _is_noise(value: object) -> bool:
-    """Tell whether a value describes how a feature goes wrong."""
+    """Return whether a value describes the noise of a feature."""
     if isinstance(value, Mapping):
         return bool(value) and set(value) <= set(FeatureNoise.model_fields)
     return (

@@ -45,7 +45,7 @@ _MOST_NAMED = 4
 def mistake_notes(
     people: ScoredPeople, mistakes: Mistakes, following: Sequence[str], spec: ReliabilitySpec
 ) -> Iterator[Message]:
-    """Yield the notes on a setting of mistakes, contradictions first."""
+    """Yield the notes on a noise setting, contradictions in the data first."""
     yield from _contradictions(people, mistakes.columns, following)
     yield from mistakes.notes
     yield from _group_notes(mistakes, people)
@@ -54,7 +54,7 @@ def mistake_notes(
 
 
 def _contradictions(people: ScoredPeople, perturbed: Sequence[int], following: Sequence[str]) -> Iterator[Message]:
-    """Warn of fixed features that follow a perturbed one: they can reverse the sign of a gap."""
+    """Warn of fixed features that are functions of a perturbed one, because they can reverse the sign of a gap."""
     moving = {*perturbed, *people.positions(following)}
     named: dict[int, set[int]] = {}
     by_kind: dict[tuple[int, bool, bool], list[FixedFunction]] = {}
@@ -68,7 +68,7 @@ def _contradictions(people: ScoredPeople, perturbed: Sequence[int], following: S
 
 
 def _product_notes(people: ScoredPeople, moving: set[int], named: dict[int, set[int]]) -> Iterator[Message]:
-    """Warn of fixed products of a perturbed feature that were not declared as functions of it."""
+    """Warn of fixed features that are undeclared products of a perturbed feature."""
     names = list(people.names)
     indicators, labels = _group_indicators(people)
     for product in fixed_products(np.column_stack([people.matrix, *indicators]), moving):
@@ -97,9 +97,9 @@ def _function_note(people: ScoredPeople, functions: Sequence[FixedFunction]) -> 
 
 
 def _remedy(mend: Message, share: float) -> Message:
-    """Return the remedy of a contradiction.
+    """Return the remedy for a contradiction in the data.
 
-    If it does not hold in every row, the remedy begins with the other rows.
+    If the function does not hold in every row, the remedy begins with the rows where it fails.
     """
     return mend if share == 1 else say("mend_rows", mend=mend)
 
@@ -116,7 +116,7 @@ def _rows_of(share: float) -> Message:
 
 
 def _group_indicators(people: ScoredPeople) -> tuple[list[FloatArray], list[str]]:
-    """Return the groups as columns of 0 and 1, and their names."""
+    """Return the groups as columns of 0 and 1, and the columns' names."""
     indicators, labels = [], []
     for column, codes in people.groups.codes.items():
         group_labels = people.groups.labels[column]
@@ -128,7 +128,7 @@ def _group_indicators(people: ScoredPeople) -> tuple[list[FloatArray], list[str]
 
 
 def _group_notes(mistakes: Mistakes, people: ScoredPeople) -> Iterator[Message]:
-    """Yield the features that reveal the group and stay fixed, and warn of those that go wrong all the same."""
+    """Note fixed features that reveal the group, and warn of perturbed features that reveal it."""
     published = mistakes.setting.published
     for name, column in features_of_groups(people).items() if published is not None else ():
         yield say("held_for_group", name=name, column=column, published=published)
@@ -142,7 +142,7 @@ def _group_notes(mistakes: Mistakes, people: ScoredPeople) -> Iterator[Message]:
 
 
 def _limit_notes(mistakes: Mistakes, people: ScoredPeople, spec: ReliabilitySpec) -> Iterator[Message]:
-    """Warn of limits that the data violate: any mistake moves such an entry to the limit."""
+    """Warn of limits that the data violate, because any mistake moves such an entry to the limit."""
     beyond: dict[tuple[int, str, float], int] = {}
 
     def look(column: int, minimum: float | None, maximum: float | None, members: BoolArray | bool) -> None:
@@ -165,7 +165,7 @@ def _limit_notes(mistakes: Mistakes, people: ScoredPeople, spec: ReliabilitySpec
 
 
 def _copy_notes(people: ScoredPeople) -> Iterator[Message]:
-    """Warn of repeated rows: people entered twice make intervals too narrow."""
+    """Warn of repeated rows, because people entered twice make intervals too narrow."""
     if people.copies > MOST_COPIES * len(people.matrix):
         yield say("copies", n=people.copies, rows=len(people.matrix))
 
@@ -196,9 +196,9 @@ def setup_notes(
 
 
 def _group_noise_notes(spec: ReliabilitySpec) -> Iterator[Message]:
-    """Note whether all groups have the same mistakes, an assumption of gaps.
+    """Note whether all groups have the same mistakes, an assumption of the gaps.
 
-    A pilot by group has its own notes.
+    Mistakes learned by group from a pilot have their own notes.
     """
     all_alike = spec.noise.pilot is None or not spec.noise.pilot.by
     for grouping, groups in spec.noise.group_noise.items():
@@ -212,7 +212,7 @@ def _group_noise_notes(spec: ReliabilitySpec) -> Iterator[Message]:
 
 
 def _noise_differences(how: GroupNoise) -> Iterator[Message]:
-    """Yield the differences of one group's mistakes."""
+    """Yield the differences of one group's mistakes from all other people's."""
     if how.times != 1:
         yield say("times_as_often", times=how.times) if how.times else say("never")
     if how.noise:
@@ -234,7 +234,7 @@ def model_notes(model: Model, people: ScoredPeople, *, has_decisions: bool) -> I
 
 
 def simulation_notes(simulated: Simulated) -> Iterator[Message]:
-    """Yield the notes on one simulation: mistakes that changed nothing, and mistakes that changed no score."""
+    """Yield the notes on a simulation: mistakes that changed no entry, and mistakes that changed no score."""
     model, setting = simulated.model.name, simulated.mistakes.setting.name
     unchanged = [name for name in simulated.mistakes.names if not simulated.changed[name]]
     ignored = [name for name in unused_items(simulated) if name not in unchanged]
@@ -249,7 +249,7 @@ def simulation_notes(simulated: Simulated) -> Iterator[Message]:
 def outcome_notes(
     values: Sequence[ReliabilityValue], gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec
 ) -> Iterator[Message]:
-    """Yield the notes on the numbers: undefined values, too small groups, metrics that disagree."""
+    """Yield the notes on the results: undefined values, groups too small for a test, and contradictory metrics."""
     yield from _undefined(values)
     to_reference = [gap for gap in gaps if gap.against == "reference"]
     yield from _size_notes(to_reference)
@@ -268,14 +268,14 @@ def _undefined(values: Sequence[ReliabilityValue]) -> Iterator[Message]:
 
 
 def _named_groups(groups: set[tuple[str, str]]) -> Message:
-    """Return the first groups, each with its grouping."""
+    """Return a clause with the first groups, each with its grouping."""
     named = sorted((say("group_of", group=group, grouping=grouping) for group, grouping in groups), key=str)
     key = "groups_named_and_others" if len(named) > _MOST_NAMED else "groups_named"
     return say(key, groups=tuple(named[:_MOST_NAMED]))
 
 
 def _size_notes(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
-    """Yield the gaps without a test, and the groups with too narrow bands."""
+    """Yield notes on groups too small for a test, and on groups with too narrow bands."""
     few = sorted({who for gap in gaps if (who := too_few(gap.status)) is not None}, key=str)
     if few:
         more = len(few) - _MOST_NAMED
@@ -290,7 +290,7 @@ def _size_notes(gaps: Sequence[ReliabilityGap]) -> Iterator[Message]:
 
 
 def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Iterator[Message]:
-    """Yield the groups for which one metric is clearly lower and another one clearly higher."""
+    """Yield the groups with one metric clearly lower and another metric clearly higher than the reference."""
     by_pair: dict[tuple[str | None, ...], list[ReliabilityGap]] = {}
     for gap in gaps:
         if gap.noise_level is None and gap.value:
@@ -303,7 +303,7 @@ def _disagreements(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Ite
 
 
 def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message | None:
-    """Return the note on two groups' gaps, or None if they do not clearly disagree."""
+    """Return a note on two groups with clearly contradictory gaps, or None."""
     first = gaps[0]
     lower = [gap for gap in gaps if (gap.value or 0.0) < 0]
     higher = [gap for gap in gaps if (gap.value or 0.0) > 0]
@@ -322,7 +322,7 @@ def _disagreement(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Mess
 
 
 def _list_metrics(gaps: Sequence[ReliabilityGap], spec: ReliabilitySpec) -> Message:
-    """List metrics, marking those that differ clearly."""
+    """Return a list of metrics that marks the significant ones."""
     named = tuple(
         say(
             "metric_clearly" if is_significant(gap, spec) else "metric_alone",

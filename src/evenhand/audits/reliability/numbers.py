@@ -1,4 +1,4 @@
-"""Models that predict numbers, such as salaries: what is compared, and what does not go with them."""
+"""Adjust the settings for models that predict numbers, such as salaries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAR = 1.5  # from 0.5: no model of 0 and 1 predicts such numbers for most peopl
 
 
 def with_kind(table: Table, spec: ReliabilitySpec) -> ReliabilitySpec:
-    """Return the settings, which are of numbers if the table's outcome is one."""
+    """Return the settings, converted to numbers if the table's outcome is numeric."""
     if spec.scoring.kind != "score" and (spec.scoring.are_numbers or table.roles.outcome_kind == "number"):
         return _of_numbers(spec)
     table.require_two_outcomes()
@@ -26,7 +26,7 @@ def with_kind(table: Table, spec: ReliabilitySpec) -> ReliabilitySpec:
 
 
 def with_kind_of_models(models: Sequence[Model], people: ScoredPeople, spec: ReliabilitySpec) -> ReliabilitySpec:
-    """Return the settings, which are of numbers if regressors, without an outcome, predict some far from 0 to 1."""
+    """Return the settings, converted to numbers if regressors, without an outcome, predict values far from 0 to 1."""
     regressors = [model for model in models if _is_regressor(spec.model[model.name].model)]
     if spec.scoring.kind is not None or people.outcome is not None or not regressors:
         return spec
@@ -36,7 +36,7 @@ def with_kind_of_models(models: Sequence[Model], people: ScoredPeople, spec: Rel
 
 
 def _of_numbers(spec: ReliabilitySpec) -> ReliabilitySpec:
-    """Return the settings with metrics that compare numbers only."""
+    """Return the settings for numeric predictions, with only the metrics that compare numbers."""
     _refuse_what_needs_decisions(spec)
     scoring = spec.scoring.model_copy(update={"kind": "number"})
     metrics = tuple(name for name in spec.metrics if name in OF_SCORES)
@@ -65,6 +65,6 @@ def _refuse_what_needs_decisions(spec: ReliabilitySpec) -> None:
 
 
 def _is_regressor(model: object) -> bool:
-    """Tell whether a model is a regressor of scikit-learn, which is then imported already."""
+    """Return whether a model is a scikit-learn regressor, without importing scikit-learn."""
     base = sys.modules.get("sklearn.base")
     return base is not None and isinstance(model, base.BaseEstimator) and bool(base.is_regressor(model))

@@ -18,7 +18,7 @@ from evenhand.messages import Message
 class ReliabilityValue(Value):
     """A metric of a group at one noise level: the mean over folds and replicates.
 
-    Its limits are for other people, jointly at all noise levels.
+    The limits are bootstrap limits over people, simultaneous over all noise levels.
     """
 
     setting: str = column("the way in which mistakes are made", reveals="name")
@@ -31,11 +31,11 @@ class ReliabilityValue(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityGap(Gap):
-    """A group's metric less that of the reference, on average over noise levels or at one of them.
+    """A group's metric minus the reference group's, averaged over noise levels or at one level.
 
-    At one noise level the limits hold jointly at all of them. On average, `joint_low` and `joint_high` hold for all
-    groups, or all pairs of groups, together. `p_adjusted` is for all tables of the run. Where mistakes were
-    learned from a pilot by group, the limits allow for another pilot of the same size.
+    At one noise level, the limits are simultaneous over all levels. For the average, `joint_low` and `joint_high` are
+    simultaneous over all groups, or over all pairs of groups. `p_adjusted` is adjusted for all tables of the run. If
+    mistakes were learned from a pilot by group, the limits include the variation between pilots of the same size.
     """
 
     setting: str = column("the way in which mistakes are made", reveals="name")
@@ -58,7 +58,7 @@ class ReliabilityGap(Gap):
 class AttributionRecord(Record):
     """The part of a gap at one noise level due to mistakes in one feature: its Shapley value.
 
-    Over features the values add up to the gap, that of one rater who goes wrong.
+    The values of all features sum to the gap in a simulation in which only the second rater makes mistakes.
     """
 
     model: str = column("the model", reveals="name")
@@ -81,9 +81,10 @@ class AttributionRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedRecord(Record):
-    """What mistakes do to people's places at one noise level: a number of a group, and its gap to the reference.
+    """The effect of mistakes on risk levels and order at one noise level: a group's estimate and its gap.
 
-    The mean over up to 20 replicates, all folds together; limits are for other people, each by itself.
+    The estimate is a mean over up to 20 replicates of all folds together. The limits are over people, for each
+    estimate alone.
     """
 
     model: str = column("the model", reveals="name")
@@ -110,8 +111,8 @@ class MovedRecord(Record):
 class MitigationRecord(Record):
     """A model compared as a mitigation: accuracy, reliability, and the largest gap in reliability.
 
-    Reliability is PABAK on average over the noise levels above 0. Changes are against the given model, person by
-    person; their limits hold for all alternatives together, those of the gap for all groups.
+    Reliability is PABAK on average over the noise levels above 0. Changes are paired differences from the given model;
+    their limits are simultaneous over all alternatives. The limits of the gap are simultaneous over all groups.
     """
 
     model: str = column("the model", reveals="name")
@@ -141,7 +142,7 @@ class MitigationRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRecord(Record):
-    """A model's description, and its performance without mistakes."""
+    """A model's description and its performance without mistakes."""
 
     model: str = column("the model", reveals="name")
     kind: str = column("'fitted here', 'object', 'function' or 'file'", reveals="name")

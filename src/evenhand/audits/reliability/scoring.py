@@ -1,4 +1,4 @@
-"""Ask a model for scores: prepare rows in its form, get one reproducible score per row."""
+"""Compute model scores: convert rows to the model's input format, and return one reproducible score per row."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _ROUNDING, _TINY = 1e-12, 1e-6
 
 
 class Scorer:
-    """Scores rows of the people's matrix with a model.
+    """Scorer of rows of the people's matrix with a model.
 
     Parameters
     ----------
     name, model, columns : the model and its features.
-    people : the people it scores.
+    people : the people to score.
     spec : the settings of the audit.
     positive : the value of the outcome that counts as positive.
-    named : whether it is a built-in estimator, which takes codes of text.
+    named : whether the model is a built-in estimator, which takes codes for text.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Scorer:
                 )
 
     def inputs(self, rows: FloatArray) -> object:
-        """Return rows in the model's form."""
+        """Return rows in the model's input format."""
         columns = rows[:, self.positions]
         if isinstance(self.model, OnnxModel):
             return {f.name: f.as_column(columns[:, number]) for number, f in enumerate(self.features)}
         return model_rows(self.features, columns, frame=self.frame)
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return the scores of rows; errors of the model are re-raised with its name."""
+        """Return the scores of rows; re-raise the model's errors with its name."""
         try:
             with self.lock or nullcontext():
                 return self._checked(rows, self.ask(self.inputs(rows)))
@@ -120,13 +120,13 @@ class Scorer:
 
 
 def _fitted_to(model: object, columns: Sequence[str]) -> bool:
-    """Tell whether a model was fitted to a frame with these columns, so that it needs a frame."""
+    """Return whether a model was fitted to a frame with these columns, and so needs a frame."""
     names = getattr(model, "feature_names_in_", None)
     return names is not None and [str(name) for name in names] == list(columns)
 
 
 def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: bool) -> object:
-    """Return rows as an array or a data frame, as the model needs."""
+    """Return rows as a matrix or as a data frame."""
     if not frame:
         return matrix
     if installed_backend() is None:
@@ -137,9 +137,9 @@ def model_rows(features: Sequence[ModelFeature], matrix: FloatArray, *, frame: b
 
 
 def _score_function(model: Any, positive: Scalar | None) -> Callable[[Any], FloatArray]:
-    """Return the function that asks a model for one score per row.
+    """Return a function that returns a model's score of each row.
 
-    Its errors continue 'the model ...'.
+    Its error messages complete a sentence that starts with 'the model ...'.
     """
     if isinstance(model, OnnxModel):
         return lambda rows: _chance(*model.predict(rows), positive)
@@ -154,7 +154,7 @@ def _score_function(model: Any, positive: Scalar | None) -> Callable[[Any], Floa
 
 
 def _decisions(decisions: object, classes: Sequence[Any], positive: Scalar | None) -> FloatArray:
-    """Return 1 where a model decides for the positive class, else 0."""
+    """Return 1 where a model decides for the positive class, and 0 elsewhere."""
     if len(classes) > 2:
         raise EvenhandError(
             "decides between {number} classes; reliability is about one score: wrap it in a function that "
@@ -177,7 +177,7 @@ def _decisions(decisions: object, classes: Sequence[Any], positive: Scalar | Non
 
 
 def _chance(output: object, classes: Iterable[object] | None, positive: Scalar | None) -> FloatArray:
-    """Return the probability of the positive class; 0 or 1 if the model knows only one class."""
+    """Return the probability of the positive class; 0 or 1 if the model has only one class."""
     chances = _numbers(output, two=True)
     if chances.ndim != 2:
         return chances
@@ -200,9 +200,9 @@ def _chance(output: object, classes: Iterable[object] | None, positive: Scalar |
 
 
 def _positive_class(classes: Sequence[Any], positive: Scalar | None) -> int:
-    """Return the positive one of two classes.
+    """Return the index of the positive class among two classes.
 
-    An unknown class, None, is the complement of the other.
+    An unknown class (None) is taken for the opposite of the other class.
     """
     fits = [value is not None and is_positive(value, positive) for value in classes]
     negative = [value is not None and is_negative(value, positive) for value in classes]
@@ -243,14 +243,14 @@ def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], peo
 
     Yield a note if only their last digits change.
 
-    The simulation attributes every change of a score to a mistake, and scores people together with any others. So some
-    people are scored again, in another order, and alone.
+    The simulation attributes every change of a score to a mistake, and it scores people in any batches. So this
+    function scores a few people again, in another order, and alone.
 
     Parameters
     ----------
     name : the model's name.
-    scores : the function from rows of the people's matrix to scores.
-    people : the people, some of whom are scored.
+    scores : the function that maps rows of the people's matrix to scores.
+    people : the people to take trial rows from.
     """
     rows = people.matrix[people.sample()]
     first = scores(rows)
@@ -279,5 +279,5 @@ def determinism_notes(name: str, scores: Callable[[FloatArray], FloatArray], peo
 
 
 def _largest_difference(first: FloatArray, second: FloatArray) -> float:
-    """Return the largest difference, of scores above 1 the largest relative one."""
+    """Return the largest difference between scores, relative to the score where it exceeds 1."""
     return float(np.max(np.abs(first - second) / np.maximum(1.0, np.abs(first)), initial=0.0))

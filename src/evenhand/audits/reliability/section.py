@@ -1,4 +1,4 @@
-"""The reliability part of a report: charts, tables and how the numbers were computed."""
+"""The report section on reliability: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from evenhand.audits.reliability.result import ReliabilityGap, ReliabilityResult, ReliabilityValue
 
 MOST_DRAWN, MOST_EXPLAINED = 4, 2
-"""The most simulations (model, setting and grouping) that are drawn, and drawn with explanations; tables have all."""
+"""The maximum numbers of simulations that are drawn, and that are drawn with explanations; tables show all."""
 
 _PAPER = "T. Räz (2024), Reliability gaps between groups in COMPAS dataset, FAccT '24"
 _BELOW = (
@@ -167,7 +167,7 @@ def _title_of(result: ReliabilityResult, run: Run) -> str:
 
 
 def _not_drawn(result: ReliabilityResult, run: Run) -> str:
-    """Describe the undrawn simulations, with the first figure."""
+    """Return a sentence on the undrawn simulations for the first figure; empty for all other figures."""
     every = runs(result)
     if len(every) <= MOST_EXPLAINED or run != every[0]:
         return ""
@@ -178,7 +178,7 @@ def _not_drawn(result: ReliabilityResult, run: Run) -> str:
 
 
 def _at_the_highest_level(result: ReliabilityResult, run: Run) -> str:
-    """Describe each metric at the highest noise level."""
+    """Describe the groups' values of each metric at the highest noise level."""
     records = matching(result.values, **run.columns)
     top = max(record.noise_level for record in records)
     sentences = []
@@ -313,9 +313,9 @@ def _mitigation_table(result: ReliabilityResult) -> DisplayTable:
 
 
 def _moved_tables(result: ReliabilityResult) -> Iterator[DisplayTable]:
-    """Yield the effects of mistakes on risk levels and places.
+    """Yield the tables on changes of risk level and order.
 
-    Only those at the highest noise level are unfolded.
+    Only the rows of the highest noise level are unfolded.
     """
     from evenhand.audits.reliability.moved import PASSING, TITLES
 
@@ -373,7 +373,7 @@ def _attribution_table(result: ReliabilityResult) -> DisplayTable:
 
 
 def methods(result: ReliabilityResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     spec = result.spec
     both = "Both raters go wrong." if spec.noise.noisy_raters == 2 else "The first rater enters the data as they are."
     drawn = "afresh at every noise level" if spec.noise.fresh else "once for all levels, so that mistakes only add up"

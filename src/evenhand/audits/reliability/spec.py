@@ -32,7 +32,7 @@ def _as_tuple(value: object) -> object:
 
 
 def _number_or_truth(value: object) -> object:
-    """Distinguish the number 1 from true."""
+    """Convert an integer to float, so that the number 1 is not taken for true."""
     return value if isinstance(value, bool) or not isinstance(value, int) else float(value)
 
 
@@ -40,7 +40,7 @@ MOST_CUTS = 19
 
 
 class Scoring(Settings):
-    """How models are read from files and asked for scores.
+    """Settings for reading models from files and computing their scores.
 
     Examples
     --------
@@ -102,15 +102,15 @@ class Scoring(Settings):
 
     @property
     def decision(self) -> float:
-        """The threshold of decisions."""
+        """The cut-off of decisions."""
         if isinstance(self.threshold, str):
             return 0.5
         return self.threshold[-1] if isinstance(self.threshold, tuple) else self.threshold
 
     def cuts(self, scores: FloatArray) -> FloatArray:
-        """Return the cuts between risk levels, given scores without mistakes.
+        """Return the cut-offs between risk levels.
 
-        There are none for one threshold.
+        They are empty for a single threshold. `scores` are the scores without mistakes.
         """
         if isinstance(self.threshold, str):
             return np.unique(np.quantile(scores, np.arange(1, 10) / 10))
@@ -118,7 +118,7 @@ class Scoring(Settings):
 
 
 class Mitigation(Settings):
-    """Which other models are tried, and what they may cost.
+    """The alternative models to try, and the accuracy that they may cost.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Mitigation(Settings):
 
 
 class ReliabilityThreshold(Threshold):
-    """A limit for a number of this audit."""
+    """A limit on a gap of the reliability audit."""
 
     setting: str | None = Field(None, description="Limit only this noise setting.")
 
@@ -211,11 +211,11 @@ class ReliabilitySpec(Spec):
 
     @property
     def shown_metrics(self) -> tuple[str, ...]:
-        """The compared metrics, and those that explain them."""
+        """The compared metrics, and the metrics that explain them."""
         return (*self.metrics, *(COMPANIONS_OF_NUMBERS if self.scoring.are_numbers else COMPANIONS))
 
     def known_metrics(self) -> Mapping[str, Metric]:
-        """Return the rows of all metrics in the tables."""
+        """Return all metrics of the tables by name."""
         return METRICS
 
     @field_validator("features")
@@ -246,7 +246,7 @@ class ReliabilitySpec(Spec):
 
     @model_validator(mode="after")
     def _only_features(self) -> Self:
-        """Refuse names that are not features, in settings that name features."""
+        """Refuse settings that name an unknown feature."""
         by_model = [("features", name) for model in self.model.values() for name in model.features or ()]
         for setting, name in (*self.noise.features_named(), *by_model):
             require_name(

@@ -1,4 +1,4 @@
-"""Small counts of a reliability audit: each metric, by risk level, and the people moved."""
+"""Rules for small counts in a reliability audit: each metric, by risk level, and moved people."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evenhand.messages import Message
 
 
 class ReliabilityWithholder(Withholder[ReliabilitySpec]):
-    """Treats each metric as a separate part."""
+    """Withholder that treats each metric as a separate part."""
 
     places: ClassVar[tuple[str, ...]] = ("setting", "noise_level")
     balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
     def part(self, table: str, record: Record) -> str | Message:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         if table in ("models", "mitigation"):
             return table
         part: str | Message = getattr(record, "metric", "")
