@@ -91,9 +91,10 @@ class _Writer:
 
     def _file(self) -> Iterator[str]:
         if self.roles.long:
-            time = self.roles.long[1]
+            person, time = self.roles.long
             yield f'source = ""    # open: a table with one row a person; {self.source} has one a {time}'
-            yield "# If every row there is a decision of its own, name that file here, and remove `id` and the history."
+            yield "# To compare its rows themselves: name it here, remove `id` and [effort.history], and write"
+            yield f"# cluster = {quoted(person)}    # rows of one {person} belong together"
         else:
             yield f"source = {quoted(self.source)}    # a file or a glob, seen from this file's folder"
         if self.options.delimiter:

@@ -48,7 +48,7 @@ class EffortProposing(Proposing):
         """Yield remarks on data over time and their place in the file."""
         if seen.long is not None:
             person, time = seen.long
-            offered = "It is offered to the effort audit as its `history`."
+            offered = f"It is offered as `history` of effort; to compare its rows, name {person} as `cluster`."
             yield f"A long table: {person} has a row for each {time}. {offered}"
         if seen.panel:
             first, *_, last = seen.panel
