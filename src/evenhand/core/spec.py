@@ -24,7 +24,7 @@ from pydantic.functional_validators import PlainValidator
 from evenhand.core.metrics import Metric, OtherName, translate
 from evenhand.core.progress import shown_in_notebook
 from evenhand.core.thresholds import Alias, Threshold, resolve
-from evenhand.errors import ConfigError, SettingError, brief
+from evenhand.errors import ConfigError, SettingError, brief, problem
 from evenhand.messages import Message
 from evenhand.settings import Settings
 from evenhand.table.frames import Columns, is_frame
@@ -89,6 +89,8 @@ class Spec(Settings):
     """What the `n` of a record counts."""
     takes_clusters: ClassVar[bool] = False
     """Whether the audit allows for rows that belong together, the role `cluster` of a table."""
+    own_clusters: ClassVar[tuple[str, ...]] = ()
+    """Settings that name what rows have in common, where the audit allows for that without the role."""
 
     column_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that name columns of the table; in Python they accept arrays, too."""
@@ -216,6 +218,14 @@ def require_table(value: object, function: str, before: str = "") -> None:
 
 def require_independent_rows(table: Table, spec: type[Spec]) -> None:
     """Refuse a table whose rows come in clusters if an audit takes every row for another person."""
+    if table.roles.cluster is not None and spec.own_clusters:
+        raise ConfigError(
+            "the {audit} audit allows for what rows have in common by itself, through {settings}; leave `cluster` "
+            "{cluster!r} out.",
+            audit=spec.audit,
+            settings=tuple(problem("`{name}`", name=name) for name in spec.own_clusters),
+            cluster=table.roles.cluster,
+        )
     if table.roles.cluster is not None and not spec.takes_clusters:
         raise ConfigError(
             "the {audit} audit takes every row for another person and cannot allow for `cluster` {cluster!r} yet; keep "

@@ -191,6 +191,11 @@ class TestRefused:
                 table, parity={}, reliability={"model": "logistic", "features": ["score"], "noise": "raez-2024/all/5"}
             )
 
+    def test_an_audit_that_has_clusters_of_its_own(self) -> None:
+        table = eh.Table(rows(), groups="group", cluster="person")
+        with pytest.raises(ConfigError, match="by itself, through `critic`, `case`; leave `cluster` 'person' out"):
+            eh.disagreement(table, decision="outcome", disagree="outcome", critic="site")
+
     def test_gaps_over_time(self) -> None:
         data = rows() | {"month": np.tile(["2026-01", "2026-02", "2026-03"], 120)}
         table = eh.Table(data, groups="group", predictions={"m": "score"}, cluster="person")

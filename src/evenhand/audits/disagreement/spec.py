@@ -120,6 +120,7 @@ class DisagreementSpec(Spec):
         "stakeholder",
     )
     counted: ClassVar[str] = "answers"
+    own_clusters: ClassVar[tuple[str, ...]] = ("critic", "case")
 
     decision: str = Field(description="Column of the label that the system gave to the case.")
     critic: str = Field(description="Column that says who answered.")

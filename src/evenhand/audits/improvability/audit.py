@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import comb
@@ -46,6 +46,7 @@ from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, EvenhandError, count, problem, require_extra
 from evenhand.messages import Message
+from evenhand.messages.shared import say as shared
 from evenhand.stats import improvability as stats
 from evenhand.stats.types import IntArray
 from evenhand.stats.workers import in_parallel
@@ -101,6 +102,8 @@ def run(table: Table, spec: ImprovabilitySpec) -> Draft[ImprovabilityResult]:
     sample = read_sample(table, spec)
     require_known(spec.thresholds, groupings=[sample.grouping], models=spec.candidates)
     _check(sample, spec)
+    if sample.cluster is not None and spec.test.studentised:
+        raise ConfigError("`studentised` takes every row for another person; leave it out where there is a `cluster`.")
     margins = make_margins(spec.test.margins, coarse=spec.test.studentised, higher=spec.utility.better == "higher")
     inputs = Inputs(sample, spec, margins)
     _refuse_unknown_outcomes(inputs)
@@ -110,6 +113,11 @@ def run(table: Table, spec: ImprovabilitySpec) -> Draft[ImprovabilityResult]:
     trials = run_splits(inputs) if splits else run_one_pass(inputs)
     _require_some(trials)
     return _result(table, inputs, trials)
+
+
+def _cluster_notes(table: Table, sample: AuditRows) -> Iterator[Message]:
+    if sample.cluster is not None:
+        yield shared("clustered", cluster=table.roles.cluster, n=int(sample.cluster.max()) + 1)
 
 
 def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[ImprovabilityResult]:
@@ -130,7 +138,7 @@ def _result(table: Table, inputs: Inputs, trials: Trials) -> Draft[Improvability
         spec=spec,
         findings=(),
         left_out=sample.left_out,
-        notes=(*table.person_notes, *make_notes(inputs, trials)),
+        notes=(*table.person_notes, *_cluster_notes(table, sample), *make_notes(inputs, trials)),
         backend=table.backend,
         values=values,
         gaps=tuple(estimate.gap_records(inputs, trials)),
@@ -286,7 +294,7 @@ def run_one_pass(inputs: Inputs) -> Trials:
     """
     spec, sample = inputs.spec, inputs.sample
     fitted = [name for name, candidate in spec.candidates.items() if candidate.refits]
-    splits = make_splits(len(sample), spec) if fitted else ()
+    splits = make_splits(len(sample), spec, sample.cluster) if fitted else ()
     tasks = [(name, number) for number in range(len(splits)) for name in fitted]
     work = [(inputs, name, number, splits[number]) for name, number in tasks]
     made = dict(zip(tasks, in_parallel(make_step, work, spec.jobs), strict=True))

@@ -116,7 +116,7 @@ class Exhibit:
         if self.candidate.rule == "own":
             return None, "not written: the rule is the user's own function"
         inputs, name, number = self.inputs, self.name, self.piece.split
-        split = make_splits(len(inputs.sample), inputs.spec)[number]
+        split = make_splits(len(inputs.sample), inputs.spec, inputs.sample.cluster)[number]
         if self.piece.made is not None and self.piece.made.linear is not None:
             prepared = prepare_columns(training_rows(inputs, name, number, split).known())
             ranked = inputs.spec.capacity is not None

@@ -19,6 +19,8 @@ from evenhand.errors import ConfigError, DataError, EvenhandError, count, did_yo
 from evenhand.messages.shared import say as shared
 from evenhand.models.estimators import ESTIMATORS
 from evenhand.models.features import read_features
+from evenhand.stats.clusters import FEWEST
+from evenhand.stats.pairs import hashes
 from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.coding import Coded
 from evenhand.table.engines import MOST_ROWS, REFUSED, TransferLimit
@@ -68,6 +70,7 @@ class AuditRows:
     left_out : the rows left out, and why.
     unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
     favourable : the decision that is good for the person, where it is known.
+    cluster : the cluster of each row, 0, 1, ... in an order that depends on no name; None if rows are independent.
     """
 
     grouping: str
@@ -84,6 +87,7 @@ class AuditRows:
     left_out: tuple[LeftOut, ...] = ()
     unlabelled: int = 0
     favourable: str | None = None
+    cluster: IntArray | None = None
 
     def __len__(self) -> int:
         return self.group.size
@@ -115,6 +119,7 @@ class AuditRows:
             },
             ids=None if self.ids is None else self.ids[chosen],
             columns={name: values[chosen] for name, values in self.columns.items()},
+            cluster=None if self.cluster is None else self.cluster[chosen],
         )
 
     @property
@@ -133,7 +138,9 @@ class AuditRows:
         more = [values for _, values in sorted(self.columns.items())]
         for column in (self.outcome, *self.matrix.T, *existing, *more, *weight):
             digest.update(np.ascontiguousarray(column + 0.0, dtype="<f8").tobytes())
-        digest.update(np.ascontiguousarray(self.group, dtype="<i8").tobytes())
+        clusters = [] if self.cluster is None else [self.cluster]
+        for codes in (self.group, *clusters):
+            digest.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
         return digest.hexdigest()
 
 
@@ -150,8 +157,7 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> AuditRows:
     columns |= {name: source.column for name, source in sources.items()}
     more = dict.fromkeys(name for utility in spec.criteria.utilities for name in utility.columns)
     columns |= {f"utility[{name}]": name for name in more}
-    if table.roles.id is not None:
-        columns["id"] = table.roles.id
+    columns |= {role: name for role in ("id", "cluster") if (name := getattr(table.roles, role)) is not None}
     rows = table.coded_rows(columns)
     codes, names = rows.groups.joint(table.groupings[grouping])
     require_reference({grouping: names}, None)
@@ -171,9 +177,14 @@ def read_sample(table: Table, spec: ImprovabilitySpec) -> AuditRows:
         ids=np.array(ids.labels, dtype=object)[ids.codes] if ids is not None else None,
         favourable=_favourable(table, spec),
         columns={name: _utility_column(rows.columns[f"utility[{name}]"], name) for name in more},
+        cluster=_clusters(rows),
     )
     complete = _complete_rows(sample.rows(_canonical_order(rows)), table, spec)
-    return _in_order_of_groups(_with_model_scores(complete, spec))
+    return _in_order_of_clusters(_in_order_of_groups(_with_model_scores(complete, spec)))
+
+
+def _clusters(rows: CodedRows) -> IntArray | None:
+    return rows.columns["cluster"].codes if "cluster" in rows.columns else None
 
 
 def _grouping(table: Table, spec: ImprovabilitySpec) -> str:
@@ -293,7 +304,7 @@ def _canonical_order(rows: CodedRows) -> IntArray:
     """Return an order of rows that does not depend on theirs: by id, or else by all their values."""
     if "id" in rows.columns:
         return np.asarray(np.argsort(rows.columns["id"].codes, kind="stable"))
-    by: list[Any] = [coded.codes for coded in rows.columns.values()]
+    by: list[Any] = [coded.codes for name, coded in rows.columns.items() if name != "cluster"]
     weight = [] if rows.weight is None else [rows.weight]
     return np.asarray(np.lexsort([*by, *ranks_of_groups(rows.groups, [*by, *weight]), *weight]))
 
@@ -428,6 +439,12 @@ def _large_groups(sample: AuditRows, spec: ImprovabilitySpec) -> tuple[AuditRows
     sizes = np.bincount(sample.group, minlength=len(sample.groups))
     large = np.array([name != MISSING for name in sample.groups], dtype=np.bool_) & (sizes >= spec.min_count)
     reasons = {MISSING: say("missing_group")}
+    if sample.cluster is not None:
+        clusters = [np.unique(sample.cluster[sample.group == code]).size for code in range(len(sample.groups))]
+        scattered = np.array(clusters) >= FEWEST
+        few = [name for name, enough in zip(sample.groups, scattered | ~large, strict=True) if not enough]
+        reasons |= dict.fromkeys(few, say("few_clusters", least=FEWEST))
+        large &= scattered
     small = say("few_rows", least=spec.min_count)
     records = [
         LeftOut(grouping=sample.grouping, group=name, n=int(n), reason=reasons.get(name, small))
@@ -447,6 +464,18 @@ def _in_order_of_groups(sample: AuditRows) -> AuditRows:
     order = largest_first(np.bincount(sample.group), sample.group, sample.contents)
     groups = tuple(sample.groups[code] for code in order)
     return replace(sample, group=np.argsort(order)[sample.group], groups=groups)
+
+
+def _in_order_of_clusters(sample: AuditRows) -> AuditRows:
+    """Return the sample with its clusters numbered in the order of a hash of their rows, whatever their names."""
+    if sample.cluster is None:
+        return sample
+    _, codes = np.unique(sample.cluster, return_inverse=True)
+    signature = np.zeros(int(codes.max()) + 1, dtype=np.uint64)
+    columns = [sample.group.astype(np.float64), *sample.contents]
+    np.add.at(signature, codes, hashes(*(np.nan_to_num(column, nan=-1.0) for column in columns)))
+    order = np.lexsort((signature, np.bincount(codes)))
+    return replace(sample, cluster=np.argsort(order)[codes])
 
 
 def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilitySpec, left_out: list[LeftOut]) -> None:

@@ -354,6 +354,8 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
     else:
         yield _method("one_pass", steps=count(test.steps, "step"), start=show(test.start, "percent"))
     yield _method("test", resamples=spec.resamples, paper=PAPER)
+    if any(note.id == "core.clustered" for note in result.notes):
+        yield _method("clusters")
     yield _method("signed", groups=_DIRECTIONS[test.design if test.worst_pair is None else "named"])
     yield _method("published", paper=PAPER)
     if splits:

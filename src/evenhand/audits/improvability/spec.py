@@ -207,6 +207,7 @@ class ImprovabilitySpec(Spec):
 
     audit: ClassVar[str] = "improvability"
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping")
+    takes_clusters: ClassVar[bool] = True
     column_settings: ClassVar[tuple[str, ...]] = ("features", "outcome", "status_quo")
     input_types: ClassVar[Mapping[str, str]] = {
         "status_quo": "ColumnArgument | Callable[..., object]",

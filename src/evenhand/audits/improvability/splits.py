@@ -197,7 +197,7 @@ def rng_of(seed: int, *keys: int | str) -> np.random.Generator:
 
 def run_splits(inputs: Inputs) -> Trials:
     """Make and test every candidate on every split."""
-    splits = make_splits(len(inputs.sample), inputs.spec)
+    splits = make_splits(len(inputs.sample), inputs.spec, inputs.sample.cluster)
     tasks = [(name, number) for number in range(len(splits)) for name in inputs.spec.candidates]
     trials = in_parallel(
         try_candidate, [(inputs, name, number, splits[number]) for name, number in tasks], inputs.spec.jobs
@@ -206,11 +206,14 @@ def run_splits(inputs: Inputs) -> Trials:
     return {name: tuple(by_task[name, number] for number in range(len(splits))) for name in inputs.spec.candidates}
 
 
-def make_splits(rows: int, spec: ImprovabilitySpec) -> tuple[stats.Split, ...]:
-    """Return the splits, or the steps of one pass through the rows."""
+def make_splits(rows: int, spec: ImprovabilitySpec, cluster: IntArray | None = None) -> tuple[stats.Split, ...]:
+    """Return the splits, or the steps of one pass through the rows; clusters stay whole."""
+    units = rows if cluster is None else int(cluster.max()) + 1
     if spec.test.design == "one_pass":
-        return stats.forward_splits(rows, spec.test.start, spec.test.steps, rng_of(spec.seed, "steps"))
-    return stats.random_splits(rows, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
+        splits = stats.forward_splits(units, spec.test.start, spec.test.steps, rng_of(spec.seed, "steps"))
+    else:
+        splits = stats.random_splits(units, spec.test.splits, spec.test.train, rng_of(spec.seed, "splits"))
+    return splits if cluster is None else stats.rows_of_clusters(splits, cluster)
 
 
 def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
@@ -255,13 +258,14 @@ def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, compari
     rows = rows_of(inputs, trial.piece.test, old, new, say("candidate_in", where=where, candidate=shown))
     of = where if spec.test.design == "one_pass" else say("test_rows_of", where=where)
     remarks = stats.check_counts(rows, say("candidate_in", where=of, candidate=shown))
-    draws = stats.bootstrap_values(
-        rows,
-        resamples=spec.resamples,
-        rng=inputs.rng("bootstrap", name, trial.piece.split),
-        studentised=spec.test.studentised,
-        part=comparison.part,
-    )
+    rng, part = inputs.rng("bootstrap", name, trial.piece.split), comparison.part
+    cluster = None if inputs.sample.cluster is None else inputs.sample.cluster[trial.piece.test]
+    if cluster is None:
+        studentised = spec.test.studentised
+        draws = stats.bootstrap_values(rows, resamples=spec.resamples, rng=rng, studentised=studentised, part=part)
+    else:
+        draws = stats.bootstrap_clusters(rows, cluster, resamples=spec.resamples, rng=rng, part=part)
+    freedom = rows.freedom() if cluster is None else stats.fewest_clusters(rows, cluster)[1]
     tests = {
         kind: stats.SplitTest(
             draws=draws,
@@ -277,7 +281,7 @@ def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, compari
         trial,
         piece=trial.piece._replace(made=made),
         remarks=remarks,
-        estimates=_estimates(inputs, tests["signed"], rows),
+        estimates=_estimates(inputs, tests["signed"], rows, freedom),
         tests=_tests(inputs, tests),
     )
 
@@ -305,7 +309,7 @@ def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Tria
     )
 
 
-def _estimates(inputs: Inputs, signed: stats.SplitTest, rows: stats.Rows) -> Estimates:
+def _estimates(inputs: Inputs, signed: stats.SplitTest, rows: stats.Rows, freedom: float) -> Estimates:
     """Return the values of both algorithms on the test rows, with their limits."""
     spec, draws = inputs.spec, signed.draws
     ends = [(1 - spec.confidence) / 2, 1 - (1 - spec.confidence) / 2]
@@ -320,7 +324,7 @@ def _estimates(inputs: Inputs, signed: stats.SplitTest, rows: stats.Rows) -> Est
         stderr=np.nanstd(draws.values, axis=0),
         counted=rows.counted(),
         change=np.column_stack([change, np.fmin(moved[0], change), np.fmax(moved[1], change)]),
-        region=stats.frontier_region(draws, spec.criteria.fairness_index[0], together, rows.freedom()),
+        region=stats.frontier_region(draws, spec.criteria.fairness_index[0], together, freedom),
         eigenvalue=stats.smallest_eigenvalue(draws),
     )
 

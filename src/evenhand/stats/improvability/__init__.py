@@ -1,5 +1,6 @@
 """Fairness-improvability: whether decisions could be fairer without being less accurate."""
 
+from evenhand.stats.improvability.clustered import bootstrap_clusters, fewest_clusters, rows_of_clusters
 from evenhand.stats.improvability.frontier import EIGENVALUE_LIMIT, frontier_region, smallest_eigenvalue
 from evenhand.stats.improvability.power import component_values, deviations, planned_effects, power_curve, sample_size
 from evenhand.stats.improvability.resampling import Contrast, ValueDraws, bootstrap_values
@@ -64,6 +65,7 @@ __all__ = [
     "SplitTest",
     "Utility",
     "ValueDraws",
+    "bootstrap_clusters",
     "bootstrap_values",
     "calibrated_p",
     "capacity_count",
@@ -72,6 +74,7 @@ __all__ = [
     "combine_splits",
     "component_values",
     "deviations",
+    "fewest_clusters",
     "formula_utility",
     "forward_splits",
     "frontier_region",
@@ -84,6 +87,7 @@ __all__ = [
     "power_curve",
     "random_splits",
     "ratios",
+    "rows_of_clusters",
     "sample_size",
     "select_top",
     "smallest_eigenvalue",
