@@ -159,18 +159,32 @@ class _Fetched:
         return {name: np.asarray(self.arrays[key], np.float64) for name, key in names.items()}
 
 
+_MOST_CODED_IN_ENGINE = 1_000  # values, which an engine would look up in as many cases
+
+
 def _fetch_rows(
     table: Table, columns: Mapping[str, nw.Expr], strata: Cells | None = None, within: Sequence[str] = ()
 ) -> _Fetched:
     """Return expressions with groups, and the columns `within` as coded in `strata`."""
     group_columns = [*table.roles.group_columns, *within]
+    many = [c for c in within if strata is not None and len(strata.labels[column_key(c)]) > _MOST_CODED_IN_ENGINE]
     codes = {
         f"group{i}": table.group_codes(column, strata if column in within else None)
         for i, column in enumerate(group_columns)
+        if column not in many
     }
+    wanted = {**columns, **codes, **_weight_column(table)}
     with engine_errors():
-        arrays = fetch_arrays(table.complete_rows().select(**columns, **codes, **_weight_column(table)))
-    groups = {column_key(c): np.asarray(arrays[f"group{i}"], np.int64) for i, c in enumerate(group_columns)}
+        if many:
+            read, arrays = code_columns(table.complete_rows(), {c: (c, table.kinds[c]) for c in many}, wanted)
+        else:
+            read, arrays = {}, fetch_arrays(table.complete_rows().select(**wanted))
+    places = {column: f"group{i}" for i, column in enumerate(group_columns)}
+    known = table.cells if strata is None else strata
+    groups = {
+        column_key(c): _known_codes(known, c, read[c]) if c in read else np.asarray(arrays[at], np.int64)
+        for c, at in places.items()
+    }
     cells = _one_per_row(table, groups)
     if strata is not None:
         cells.labels.update({column_key(column): strata.labels[column_key(column)] for column in within})
@@ -303,17 +317,17 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
     with engine_errors():
         coded, arrays = code_columns(table.complete_rows(), coded_columns, numbers)
     codes = {column_key(column): np.asarray(arrays[f"group:{column}"], np.int64) for column in ranges}
-    codes |= {column_key(column): _known_codes(table, column, coded[f"group:{column}"]) for column in plain}
+    codes |= {column_key(column): _known_codes(table.cells, column, coded[f"group:{column}"]) for column in plain}
     by_name = {name: coded[f"column:{name}"] for name in columns}
     rows = CodedRows(by_name, _one_per_row(table, codes), _weights(arrays))
     table.record_rows({column: by_name[name] for name, column in columns.items()}, rows.groups, rows.weight)
     return rows
 
 
-def _known_codes(table: Table, column: str, coded: Coded) -> IntArray:
-    """Return the codes of a group column in the table's cells."""
-    codes_by_value = table.cells.values[column_key(column)]
-    missing = table.cells.missing_code(column_key(column))
+def _known_codes(cells: Cells, column: str, coded: Coded) -> IntArray:
+    """Return the codes of a column in cells."""
+    codes_by_value = cells.values[column_key(column)]
+    missing = cells.missing_code(column_key(column))
     codes = [codes_by_value.get(value, missing) for value in (*coded.values, None)]  # None is for missing values
     return np.array(codes, dtype=np.int64).take(coded.codes)
 

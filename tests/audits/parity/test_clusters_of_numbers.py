@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 
@@ -30,7 +32,7 @@ def rows(clusters: int = 60, each: int = 5, seed: int = 0, *, mixed: bool = Fals
     }
 
 
-def audited(data: dict[str, Any], cluster: str | None = "person", weight: str | None = None, **settings: Any) -> Any:
+def audited(data: Any, cluster: str | None = "person", weight: str | None = None, **settings: Any) -> Any:
     table = eh.Table(
         data,
         groups="sex",
@@ -132,6 +134,13 @@ def test_few_clusters_are_shown_and_not_compared() -> None:
     assert value.value is not None
     assert (value.low, value.high, value.status.id) == (None, None, "core.few_clusters")
     assert all(gap.value is None for gap in result.gaps)
+
+
+def test_many_clusters_are_the_same_in_every_engine(tmp_path: Path) -> None:
+    data = pd.DataFrame(rows(1_500, 2))
+    data.to_parquet(tmp_path / "rows.parquet")
+    found = [limits(audited(source, metrics=["mean", "median"])) for source in (data, tmp_path / "rows.parquet")]
+    assert found[0] == found[1]
 
 
 def test_calibration_allows_for_clusters() -> None:

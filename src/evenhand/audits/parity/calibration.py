@@ -59,7 +59,7 @@ def number_calibration(
 def _limits_of_clusters(binned: NumberPeople, cluster: str, outcome: GroupValues, spec: ParitySpec) -> Interval:
     rows, true = binned.rows, binned.numbers("outcome")
     weight = np.ones_like(true) if rows.weight is None else rows.weight
-    of = rows.groups.joint([cluster])[0]
+    of = rows.groups.codes[cluster]
     variance, clusters = variances_of_means(of, binned.codes, weight, weight * true, outcome.value)
     variance = np.where((clusters >= FEWEST) & (variance > 0), variance, np.nan)
     return student_t(outcome.value, np.sqrt(variance), clusters - 1.0, spec.confidence)

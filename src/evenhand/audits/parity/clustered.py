@@ -129,7 +129,7 @@ def _people(metric: ParityMetric, n: FloatArray, support: BoolArray) -> FloatArr
 
 def auc_errors(rows: ScoreRows, codes: IntArray, values: GroupValues, clusters: ClusterCells) -> ClusterErrors:
     """Return the errors of AUC in all groups and, last, over everybody: a cluster's influence is DeLong's, added up."""
-    groups, cluster = len(values.value), rows.groups.joint([clusters.name])[0]
+    groups, cluster = len(values.value), rows.groups.codes[clusters.name]
     influence, people = (np.zeros((clusters.number, groups + 1)) for _ in range(2))
     for group in range(groups):
         member = np.flatnonzero(codes == group)

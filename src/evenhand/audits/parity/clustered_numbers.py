@@ -19,8 +19,8 @@ def with_clusters_of_numbers(people: NumberPeople, cluster: str, values: GroupVa
     """
     if values.metric.function is not None:
         return _of_function(values, with_clusters_of_numbers(people, cluster, values.rates[0]))
-    codes, labels = people.rows.groups.joint([cluster])
-    groups, number = people.groups + 1, len(labels)
+    codes = people.rows.groups.codes[cluster]
+    groups, number = people.groups + 1, len(people.rows.groups.labels[cluster])
     own, whole = people.influences(values)
     influence, n = (np.zeros((number, groups)) for _ in range(2))
     independent, sizes = np.zeros(groups), np.append(values.n, values.n_overall)
