@@ -565,12 +565,13 @@ def test_who_is_speaking_and_the_raters_desk_by_keyboard(browser: Any, critics: 
         with Person(browser, critics, width) as person:
             person.consent(f"critic{width}-{number}")
             assert person.path == "/about"
-            found += problems(person, "about")
-            person.tab_to("main form button")
-            person.press("Enter")
-            person.page.wait_for_selector(".errors")
-            found += problems(person, "about with errors")
-            person.trouble.clear()  # the browser notes that the form was refused
+            if number == 0:
+                found += problems(person, "about")
+                person.tab_to("main form button")
+                person.press("Enter")
+                person.page.wait_for_selector(".errors")
+                found += problems(person, "about with errors")
+                person.trouble.clear()  # the browser notes that the form was refused
             person.tab_to("input[name=about_kind]")
             person.press("Space", *["ArrowDown"] * 2 * number)
             person.tab_to("#about_age")
@@ -594,10 +595,10 @@ def test_who_is_speaking_and_the_raters_desk_by_keyboard(browser: Any, critics: 
             rater.press("Enter")
             rater.page.wait_for_url("**/researcher/reasons")
             rater.looks_right()
-            found += problems(rater, "own progress")
+            found += problems(rater, "own progress") if name == "anna" else []
             rater.open("/researcher/reasons/rate")
             rater.looks_right()
-            found += problems(rater, "a reason")
+            found += problems(rater, "a reason") if name == "anna" else []
             rater.tab_to("input[name=rating]")
             rater.press("Space", *["ArrowDown"] * presses)
             rater.tab_to("main form button.main")

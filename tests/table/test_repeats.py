@@ -91,7 +91,7 @@ def test_audits_of_people_warn() -> None:
     data[steps] = np.random.default_rng(1).random((len(data), 4))
     table = eh.Table(data, groups="group", outcome="y", predictions={"m": "score"})
     improvability = eh.improvability(table, status_quo="m", features=steps)
-    for result in (eh.parity(table), eh.effort(table, trajectory=steps), improvability):
+    for result in (eh.parity(table, metrics="selection_rate"), eh.effort(table, trajectory=steps), improvability):
         assert sum(note.id == "table.repeated_rows" for note in result.notes) == 1
 
 
