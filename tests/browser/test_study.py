@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 
 import evenhand as eh
 from evenhand.study.flow.design import load_design
@@ -105,10 +106,9 @@ def critics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     (folder / "cases.csv").write_text("case,label,race,age,charge,priors\n" + "\n".join(lines) + "\n", encoding="utf-8")
     changes = {"per_critic = 50": "per_critic = 4", "[analysis.exclusions]": f"{ABOUT}\n[analysis.exclusions]"}
     for running in serve(folder, study_template("disagreement"), changes):
-        from evenhand.study.server.security import hash_password
-
+        quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
         for name in ("anna", "ben", "cleo"):
-            running.study.researchers.set_password(name, hash_password(PASSWORD))
+            running.study.researchers.set_password(name, quick)
         yield running
 
 
