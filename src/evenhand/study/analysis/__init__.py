@@ -1,4 +1,4 @@
-"""What the answers of an effort study say."""
+"""The analysis of an effort study's answers."""
 
 from evenhand.study.analysis.analyze import analyze
 from evenhand.study.analysis.result import StudyResult

@@ -1,4 +1,4 @@
-"""The analysis of an effort study: responses and settings in, a result out."""
+"""The analysis of an effort study, from responses and settings to a result."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from evenhand.study.responses import Responses, apply_exclusions, read_responses
 from evenhand.study.schema import require_known
 
 _FEW = 20
-"""Below so many people intervals by people are rough."""
+"""With fewer people, intervals based on people are rough."""
 
 
 @audit_function(AnalysisSpec)
 def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
-    """Analyse an effort study: what people look at when they judge who is alike.
+    """Analyse an effort study: which distance explains people's judgements of similarity.
 
-    Everything is computed as published, where each answer counts as a person, and beside it by people: the bootstrap
+    Every estimate is computed as published, treating each answer as a person, and also by people: the bootstrap
     resamples people with ranks recomputed, regressions have clustered standard errors and a random intercept.
 
     A threshold limits 'effort_weight', such as ``{"metric": "effort_weight", "min": 0.5}``, or the signed
-    'correlation_difference' (trajectory less aggregate), in all conditions and targets or in the ones that it names.
+    'correlation_difference' (trajectory minus aggregate), in all conditions and targets or only in those it names.
 
     Parameters
     ----------
     responses
-        The answers; `read_responses` and `read_survey` make them. A file or data frame is read by the former.
+        The answers, from `read_responses` or `read_survey`. A file or data frame is read with `read_responses`.
     {settings}
 
     Returns
@@ -59,7 +59,7 @@ def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
 
 
 def run(responses: Responses, spec: AnalysisSpec) -> Draft[StudyResult]:
-    """Analyse responses as a spec says."""
+    """Analyse responses according to a spec."""
     if responses.kind != "effort":
         raise ConfigError(
             "analyze() is for effort studies; for feedback use eh.disagreement(table of the cases, decision='...', "
@@ -101,7 +101,7 @@ def _family(record: StudyValue | StudyGap) -> tuple[str, str]:
 
 
 def _require_conditions(responses: Responses, kept: Responses, spec: AnalysisSpec) -> None:
-    """Refuse a baseline that nobody is left in, and a threshold for a condition that the study does not have."""
+    """Raise for a baseline without remaining people, or a threshold for an unknown condition."""
     if spec.baseline is not None:
         require_choice("baseline", spec.baseline, kept.conditions)
     named = [threshold.condition for threshold in spec.thresholds if threshold.condition is not None]
@@ -118,7 +118,7 @@ def _nothing_to_analyse(responses: Responses, kept: Responses) -> Message:
 
 
 def people_left_out(kept: Responses) -> Iterator[LeftOut]:
-    """Yield whom the exclusion rules left out, and why."""
+    """Yield the people left out by exclusion rules, with the reason."""
     for rule in kept.excluded:
         if rule.people:
             answers = of_answers("answers", n=rule.rows)

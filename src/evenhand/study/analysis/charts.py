@@ -17,7 +17,7 @@ _SERIES = {"published": "rows (published)", "participant_bootstrap": "people", "
 
 
 def correlation_panels(result: StudyResult, _grouping: str | None = None) -> list[Any]:
-    """Return a panel for each condition and target: the correlation of each distance with it, with both intervals."""
+    """Return a panel per condition and target: both distances' correlations, with both kinds of interval."""
     records = [r for r in result.rows("values", metric="rank_correlation") if r.target in TARGETS]
     ends = [end for r in records for end in (r.value, r.low, r.high) if end is not None]
     domain = (min(0.0, *ends), max(0.0, *ends)) if ends else None
@@ -31,14 +31,14 @@ def correlation_panels(result: StudyResult, _grouping: str | None = None) -> lis
 
 
 def weight_panels(result: StudyResult, _grouping: str | None = None) -> list[Any]:
-    """Return the weight of trajectory against aggregate in each condition."""
+    """Return a panel with the weight of trajectory in each condition."""
     records = [r for r in result.rows("values", metric="effort_weight") if r.method != "clustered"]
     rows = _rows(records, lambda r: r.condition or "all")
     return [forest(rows, title="Weight of trajectory")] if rows else []
 
 
 def factor_panels(result: StudyResult, _grouping: str | None = None) -> list[Any]:
-    """Return a panel for each condition: how often each factor was ticked."""
+    """Return a panel per condition: the share of answers in which each factor was ticked."""
     return [
         forest(
             _rows(result.rows("values", metric="factor_share", condition=condition), lambda r: r.factor),
@@ -51,7 +51,7 @@ def factor_panels(result: StudyResult, _grouping: str | None = None) -> list[Any
 
 
 def _rows(records: Iterable[StudyValue], label: Callable[[StudyValue], str | None]) -> list[dict[str, Any]]:
-    """Return a row for each value, the two forms as series side by side."""
+    """Return a chart row per value, with the two methods as separate series."""
     return [forest_row(r, label(r), _SERIES[r.method]) for r in records if r.value is not None]
 
 
@@ -60,4 +60,4 @@ CHARTS: dict[str, Callable[[Any, str | None], list[Any]]] = {
     "weights": weight_panels,
     "factors": factor_panels,
 }
-"""The charts by name; the first is the main one."""
+"""The charts by name, the main chart first."""

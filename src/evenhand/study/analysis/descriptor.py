@@ -1,4 +1,4 @@
-"""What the report knows of a study's analysis, as of an audit; it takes answers in place of a table."""
+"""The descriptor of the study analysis for the report, as of an audit; it reads answers instead of a table."""
 
 from evenhand.core.descriptor import AuditDescriptor
 

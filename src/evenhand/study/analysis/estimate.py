@@ -1,4 +1,4 @@
-"""Values and gaps: how the two distances go with what people concluded, which factors they name, and the bonus."""
+"""Values and gaps: correlations of the two distances with the target, shares of factors, and the bonus."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ TESTS: dict[str, tuple[Callable[..., Any], bool]] = {
     "meng": (correlation.meng_z, False),
     "steiger": (correlation.steiger_z, False),
 }
-"""The row-level tests by name: the function, and whether it has n - 3 degrees of freedom."""
+"""The row-level tests by name: the function, and whether it uses Student's t with n - 3 degrees of freedom."""
 
-# Positions of the pairs of (aggregate, trajectory, target) in the draws: between the two, and each with the target.
+# Positions of correlations in the draws: aggregate with trajectory, aggregate with target, trajectory with target.
 _BETWEEN, _AGGREGATE, _TRAJECTORY = 0, 1, 2
 
 
@@ -50,7 +50,7 @@ def _gap(metric: str, columns: dict[str, Any]) -> StudyGap:
 
 
 def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[list[StudyValue], list[Estimate[StudyGap]]]:
-    """Return the rank correlations, and trajectory's less that of the aggregate."""
+    """Return the rank correlations, and the trajectory's minus the aggregate's."""
     values: list[StudyValue] = []
     gaps: list[Estimate[StudyGap]] = []
     for part in (part for part in parts if len(part.y)):
@@ -71,7 +71,7 @@ def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[list
 
 
 def _difference_by_people(part: Part, draws: Draws | None, value: float, confidence: float) -> Estimate[StudyGap]:
-    """Return the difference of the correlations by people, with limits at any confidence from the same draws."""
+    """Return the difference of correlations by people, with limits at any confidence from the same draws."""
 
     def at(level: float) -> StudyGap:
         difference = None if draws is None else cluster_t(draws, part.people, level)
@@ -89,7 +89,7 @@ def _coefficients(part: Part) -> FloatArray:
 def _correlations(
     part: Part, r: FloatArray, by_people: ClusterEstimate | None, spec: AnalysisSpec
 ) -> Iterator[StudyValue]:
-    """Yield the correlations with the target, and once for each condition that of the two distances."""
+    """Yield the correlations with the target, and once per condition the correlation of the two distances."""
     wanted = [("aggregate", _AGGREGATE, part.target), ("trajectory", _TRAJECTORY, part.target)]
     if part.seeds[1] == 0:
         wanted.append(("aggregate", _BETWEEN, "trajectory"))
@@ -107,7 +107,7 @@ def _correlations(
 def _by_people(
     part: Part, estimates: ClusterEstimate | None, position: int, value: float, largest: float
 ) -> dict[str, Any]:
-    """Return what the bootstrap of people says of a number that cannot be beyond `largest`."""
+    """Return the bootstrap estimate by people of a number whose absolute value is at most `largest`."""
     if estimates is None or np.isnan(estimates.stderr[position]):
         status = shared("no_interval", why=why_no_spread(part)) if np.isfinite(value) else None
         return estimate(part, BY_PEOPLE, value, status=status)
@@ -125,13 +125,13 @@ def _row_tests(part: Part, r: FloatArray) -> Iterator[dict[str, Any]]:
 
 
 def _tested(part: Part, method: str, value: float, statistic: float, df: float, **limits: float) -> dict[str, Any]:
-    """Return a number with its test, or why it has none."""
+    """Return a number with its test, or the reason why it has no test."""
     p_value, status = float(two_sided_p(statistic, df)), why_no_test(part, value, statistic)
     return estimate(part, method, value, statistic=statistic, df=df, p_value=p_value, status=status, **limits)
 
 
 def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dict[str, Any]]:
-    """Yield the published interval of table 4: rows resampled, percentiles; at a low confidence up to the value."""
+    """Yield the published interval of table 4 (percentiles of resampled rows), extended to contain the value."""
     if np.isnan(value):
         return
     rng = np.random.default_rng([spec.seed, *part.seeds, 1])
@@ -146,10 +146,10 @@ def _row_bootstrap(part: Part, value: float, spec: AnalysisSpec) -> Iterator[dic
 
 
 def factor_records(responses: Responses, spec: AnalysisSpec) -> tuple[list[StudyValue], list[StudyGap]]:
-    """Return the share of answers in which each factor was ticked, and trajectory's share less that of the aggregate.
+    """Return the share of answers that tick each factor, and the trajectory's share minus the aggregate's.
 
-    The question is optional: an answer counts when at least one factor was ticked. The published form is the share with
-    Wilson's interval over rows; the clustered one lets the answers of a person depend on each other.
+    The question is optional: an answer counts if at least one factor was ticked. The published form is the share with
+    Wilson's interval over rows; the clustered form allows for dependence between a person's answers.
     """
     ticked = np.column_stack([responses.numbers(f"factor_{factor}") for factor in FACTORS])
     asked = (np.nan_to_num(ticked) > 0).any(axis=1)
@@ -172,7 +172,7 @@ def factor_records(responses: Responses, spec: AnalysisSpec) -> tuple[list[Study
 
 
 class MeanEstimate(NamedTuple):
-    """A mean with its limits, and the test that it is 0."""
+    """A mean with its limits, and the test that the mean is 0."""
 
     value: float
     low: float = np.nan
@@ -182,7 +182,7 @@ class MeanEstimate(NamedTuple):
 
 
 def share_estimates(y: FloatArray, who: IntArray, confidence: float) -> dict[str, MeanEstimate]:
-    """Return a share of rows with Wilson's interval (published), and with one that lets a person's rows depend."""
+    """Return a share of rows with Wilson's interval (published), and with an interval clustered by person."""
     share = float(y.mean())
     low, high = wilson(share, len(y), confidence)
     mean = clustered_mean(y, who, confidence)
@@ -191,7 +191,7 @@ def share_estimates(y: FloatArray, who: IntArray, confidence: float) -> dict[str
 
 
 def clustered_mean(y: FloatArray, who: IntArray, confidence: float) -> MeanEstimate:
-    """Return a mean over rows with clustered limits; nan where people do not differ."""
+    """Return a mean over rows with clustered limits; limits are nan if people do not differ."""
     fit = ols(np.zeros((len(y), 0)), y, (), who)
     mean = fit.coefficients("cluster", confidence)
     if not mean.stderr[0] > 0:
@@ -210,12 +210,12 @@ def _mean_columns(condition: str, method: str, who: IntArray, mean: MeanEstimate
 
 
 def bonus_table(responses: Responses, spec: AnalysisSpec) -> tuple[tuple[BonusRecord, ...], list[Message]]:
-    """Return everybody's truth-serum score with rank and bonus, the highest first, and notes.
+    """Return each participant's truth-serum score, rank and bonus, the highest first, and notes.
 
-    The overall answer counts as 'similar' in the nearer half of the scale. Each pair is scored among the people who
-    gave an answer and a prediction; a person's score is the mean over their pairs. Only who reached the end, as far as
-    that is known, and took part in `bonus_answered` of the pairs that people of their condition are asked can be paid:
-    the mean of one lucky pair is no score.
+    An overall answer in the nearer half of the scale counts as 'similar'. Each pair is scored among the people who
+    gave an answer and a prediction; a person's score is the mean over their pairs. To be eligible, a person must have
+    finished (if known) and scored on a share `bonus_answered` of the pairs asked in their condition, because
+    the mean of a single pair would be mostly luck.
     """
     answers, predictions = _matrices(responses)
     if not (~np.isnan(predictions)).any():
@@ -242,7 +242,7 @@ def bonus_table(responses: Responses, spec: AnalysisSpec) -> tuple[tuple[BonusRe
 
 
 def serum_records(records: Sequence[BonusRecord]) -> Iterator[SerumRecord]:
-    """Yield how the truth serum came out in each condition: a report travels further than a payment list."""
+    """Yield a summary of the truth serum per condition without names, since reports are shared widely."""
     for condition in dict.fromkeys(record.condition for record in records):
         people = [record for record in records if record.condition == condition]
         values = [record.value for record in people if record.value is not None]
@@ -253,7 +253,7 @@ def serum_records(records: Sequence[BonusRecord]) -> Iterator[SerumRecord]:
 
 
 def _asked(responses: Responses, answers: FloatArray) -> FloatArray:
-    """Return how many pairs people of each person's condition are asked: the most that anybody of it answered."""
+    """Return for each person the number of pairs asked in their condition: the largest number answered there."""
     conditions = np.array([str(name or "") for name in responses.people["condition"]])
     _, condition = np.unique(conditions, return_inverse=True)
     most = np.zeros(condition.max(initial=0) + 1)
@@ -262,7 +262,7 @@ def _asked(responses: Responses, answers: FloatArray) -> FloatArray:
 
 
 def _matrices(responses: Responses) -> tuple[FloatArray, FloatArray]:
-    """Return (people, pairs) whether a pair was called similar, and the predicted share that calls it so."""
+    """Return (people, pairs) arrays: whether a pair was called similar, and the predicted share of 'similar'."""
     pairs, pair_of_row = np.unique(responses.pairs().astype(str), return_inverse=True)
     overall, shape = responses.numbers("overall"), (len(responses.people["participant"]), len(pairs))
     answers, predictions = np.full(shape, np.nan), np.full(shape, np.nan)

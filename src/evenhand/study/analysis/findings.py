@@ -1,4 +1,4 @@
-"""The findings of a study, and where the published form and the one by people come to different conclusions."""
+"""Findings of a study, and notes on conclusions that differ between published and by-people estimates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHEN: dict[Significance, dict[str, str]] = {
 def make_claims(
     values: Sequence[Estimate[StudyValue]], gaps: Sequence[Estimate[StudyGap]], spec: AnalysisSpec
 ) -> Iterator[Claim]:
-    """Yield what can be told, by people: each comparison of the two correlations, and each weight."""
+    """Yield the claims by people: each comparison of the two correlations, and each weight."""
     correlations = {
         (record.condition, record.target, record.factor): record.value
         for record in (estimate.record for estimate in values)
@@ -67,7 +67,7 @@ def _claim(
 
 
 def _comparison(gap: StudyGap, sides: dict[str | None, float | None]) -> Arguments:
-    """Return both correlations, and which of the two is the stronger, if they differ beyond chance."""
+    """Return both correlations and the arguments that name the stronger and the weaker distance."""
     group, reference = sides
     stronger, weaker = (group, reference) if (gap.value or 0.0) > 0 else (reference, group)
     return {
@@ -95,7 +95,7 @@ def _too_few(record: StudyValue | StudyGap, spec: AnalysisSpec) -> Message | Non
 def conclusion_notes(
     gaps: Sequence[StudyGap], regressions: Sequence[RegressionRecord], spec: AnalysisSpec
 ) -> tuple[Message, ...]:
-    """Return where a conclusion at alpha differs between the published form and the one by people."""
+    """Return notes on conclusions at alpha that differ between published and by-people estimates."""
     compared = [gap for gap in gaps if gap.metric == "rank_correlation"]
     changes = [*_changed_comparisons(compared, spec.alpha), *_changed_coefficients(regressions, spec.alpha)]
     if changes:

@@ -1,4 +1,4 @@
-"""The answers an analysis works on: for one condition and target, whole rows only; and what its records share."""
+"""Collect the complete rows of each condition and target, and the columns shared by all records."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from evenhand.study.analysis.result import RegressionRecord, StudyGap, StudyValu
 from evenhand.study.responses import Responses
 
 _NUMBERS = ("stderr", "statistic", "df", "p_value", "low", "high")
-"""What there may be beside an estimate: its spread, a test and an interval."""
+"""Optional columns of an estimate: standard error, test and interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """The rows of one condition that hold both distances and the target.
+    """The rows of one condition with both distances and the target present.
 
     Parameters
     ----------
-    condition, target : which rows and what is explained; `seeds` tells their random numbers apart.
+    condition, target : the condition and the explained variable; `seeds` seeds their random numbers.
     distances : aggregate and trajectory distance, shape (rows, 2).
     y : the target.
     who : the people, as positions in the responses.
@@ -50,17 +50,17 @@ class Part:
 
     @property
     def people(self) -> int:
-        """How many people gave the rows."""
+        """The number of people who gave these rows."""
         return len(np.unique(self.who))
 
     @property
     def columns(self) -> FloatArray:
-        """Aggregate distance, trajectory distance and target."""
+        """The columns aggregate distance, trajectory distance and target."""
         return np.column_stack([self.distances, self.y])
 
 
 def parts_of(responses: Responses) -> Iterator[Part]:
-    """Yield the rows of every condition, and of every target that was asked for in it."""
+    """Yield the complete rows of each condition and each target asked in it."""
     distances = np.column_stack([responses.numbers(name) for name in DISTANCES])
     targets = {"overall": responses.numbers("overall"), "output": responses.output()}
     names = responses.condition_of_rows()
@@ -81,7 +81,7 @@ def parts_of(responses: Responses) -> Iterator[Part]:
 
 
 def why_undefined(part: Part) -> Message:
-    """Return why the answers of a part do not give a number."""
+    """Return why the answers of a part do not determine a number."""
     if len(part.y) < 3:
         return say("few_answers")
     for name, column in zip((*DISTANCES, part.target), part.columns.T, strict=True):
@@ -100,7 +100,7 @@ def why_no_spread(part: Part) -> Message:
 
 
 def why_no_test(part: Part, value: float, statistic: float) -> Message | None:
-    """Return the status of a number without a test; None where it has one, or is itself undefined."""
+    """Return the status of a number without a test; None if it has a test, or is undefined."""
     untested = np.isfinite(value) and not np.isfinite(statistic)
     return say("no_test", why=why_no_spread(part)) if untested else None
 
@@ -108,13 +108,13 @@ def why_no_test(part: Part, value: float, statistic: float) -> Message | None:
 def estimate(
     part: Part, method: str, value: float, *, status: Message | None = None, **numbers: float
 ) -> dict[str, Any]:
-    """Return the columns that the records of all tables share, undefined numbers as null.
+    """Return the columns shared by the records of all tables, with undefined numbers as null.
 
     Parameters
     ----------
-    part, method, value : the answers, how they were analysed, and the number that this gave.
-    status : why there is no number, interval or test; by default as the number says.
-    **numbers : any of `_NUMBERS`; the others are null.
+    part, method, value : the answers, the method of analysis, and the estimate.
+    status : why there is no number, interval or test; by default derived from the number.
+    **numbers : values for any of `_NUMBERS`; the rest are null.
     """
     number = finite(value)
     whose = {"condition": part.condition, "target": part.target, "n": part.people, "answers": len(part.y)}
@@ -125,7 +125,7 @@ def estimate(
 
 
 def numbers_at(estimates: ClusterEstimate | Coefficients, position: int) -> dict[str, Any]:
-    """Return standard error, test and limits of one of several estimates, as `estimate` takes them."""
+    """Return standard error, test and limits of the estimate at a position, as arguments of `estimate`."""
     names = (name for name in _NUMBERS if name != "df")
     df = float(np.broadcast_to(estimates.df, estimates.stderr.shape)[position])
     return {"df": df, **{name: float(getattr(estimates, name)[position]) for name in names}}
@@ -135,7 +135,7 @@ Tested = TypeVar("Tested", StudyValue, StudyGap, RegressionRecord)
 
 
 def with_adjusted_p(records: Sequence[Tested], family_of: Callable[[Tested], Hashable | None]) -> tuple[Tested, ...]:
-    """Adjust the p-values of all tests of a family together; a record whose family is None is not tested."""
+    """Adjust the p-values of each family of tests; records without a family are skipped."""
     families: dict[Hashable, list[int]] = {}
     for position, record in enumerate(records):
         family = family_of(record)
@@ -156,7 +156,7 @@ R = TypeVar("R", StudyValue, StudyGap)
 def with_adjusted_limits(
     estimates: Sequence[Estimate[R]], family_of: Callable[[R], Hashable | None]
 ) -> list[Estimate[R]]:
-    """Adjust the p-values as `with_adjusted_p` does, of records with limits at any confidence."""
+    """Adjust the p-values like `with_adjusted_p`, for estimates with limits at any confidence."""
     records = with_adjusted_p([estimate.record for estimate in estimates], family_of)
     return [
         estimate.map(partial(_with_p_of, adjusted=record)) for estimate, record in zip(estimates, records, strict=True)

@@ -1,4 +1,4 @@
-"""The sentences of a study's analysis: findings, statuses, what was left out, and notes."""
+"""The sentences of a study's analysis: findings, statuses, exclusions and notes."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ say = Catalogue(
         "section": (ANALYSIS.title, ANALYSIS.question),
     },
 )
-"""Makes a message of the sentences of a study's analysis."""
+"""Builds messages from the sentences of a study's analysis."""

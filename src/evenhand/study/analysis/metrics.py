@@ -1,4 +1,4 @@
-"""The metrics of a study: what can be told of the answers, and what a threshold may limit."""
+"""The metrics of a study, and which of them a threshold may limit."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from evenhand.core.metrics import Limit, Metric
 from evenhand.core.thresholds import Alias
 
 TARGETS = ("overall", "output")
-"""What people concluded: how far apart two people are overall, and in the risk they would give them."""
+"""The explained judgements: the overall distance of two people, and the distance of the risks found fair for them."""
 
 DISTANCES = ("aggregate", "trajectory")
-"""What may explain it: how far apart people found the aggregates, and the trajectories."""
+"""The explanatory judgements: the distance of the aggregates, and the distance of the trajectories."""
 
 _PAPER = "Nguyen, Xu, Che et al., Effort-aware fairness"
 _LARGEST = 2.0
-"""Of a difference between two correlations."""
+"""The largest absolute difference between two correlations."""
 
 METRICS = {
     metric.name: metric
@@ -54,4 +54,4 @@ METRICS = {
 }
 
 NAMED_GAPS: dict[str, Alias] = {"correlation_difference": ("rank_correlation", "difference", "reference")}
-"""Trajectory's rank correlation less that of the aggregate."""
+"""The trajectory's rank correlation minus the aggregate's."""

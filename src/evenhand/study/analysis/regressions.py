@@ -1,4 +1,4 @@
-"""Regressions of what people concluded on both distances: one for each condition, and one with the condition in it."""
+"""Regressions of the target on both distances: one per condition, and one with conditions as moderators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONDITION = "condition "
 def regression_records(
     parts: Sequence[Part], spec: AnalysisSpec
 ) -> tuple[list[RegressionRecord], list[Estimate[StudyValue]]]:
-    """Return the numbers of the regressions, and the weights of effort that follow from them."""
+    """Return the estimates of all regressions, and the weights of effort derived from them."""
     records: list[RegressionRecord] = []
     weights: list[Estimate[StudyValue]] = []
     for part in (part for part in parts if len(part.y)):
@@ -54,7 +54,7 @@ def regression_records(
 
 
 def family_of(record: RegressionRecord) -> Hashable | None:
-    """Return what is tested together: slopes by one method, and each null hypothesis by itself; never an intercept."""
+    """Return the family of tests of a record: slopes by method, or a single null hypothesis; None for intercepts."""
     if record.metric == "wald_test":
         return record.regression, record.method, record.term
     if record.metric != "coefficient" or record.term is None:
@@ -65,13 +65,13 @@ def family_of(record: RegressionRecord) -> Hashable | None:
 
 @dataclass(frozen=True)
 class Regression:
-    """One regression.
+    """A regression of the target on some terms.
 
     Parameters
     ----------
     name : 'condition' or 'moderation'.
     part : the answers.
-    x, terms : the regressors, and what they are called.
+    x, terms : the regressors and their names.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Regression:
         return linear.ols(self.x, self.part.y, self.terms, self.part.who)
 
     def records(self, fit: LinearFit, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
-        """Yield the coefficients and how much they explain."""
+        """Yield the coefficients, the F test and the explained variance."""
         for method, inference in INFERENCES.items():
             yield from self._coefficients(fit.names, fit.coefficients(inference, spec.confidence), method)
             whole = linear.f_test(fit, inference)
@@ -94,7 +94,7 @@ class Regression:
         yield self._record("adjusted_r_squared", "published", fit.adjusted_r2)
 
     def null_records(self, fit: LinearFit) -> Iterator[RegressionRecord]:
-        """Yield the Wald tests of both nulls: that nothing matters, and that the two matter alike."""
+        """Yield the Wald tests of two null hypotheses: both coefficients are 0, and both are equal."""
         for method, inference in INFERENCES.items():
             both, equal = linear.wald_zero(fit, DISTANCES, inference), linear.wald_equal(fit, *DISTANCES, inference)
             for term, test in ((ZERO, both), (EQUAL, equal)):
@@ -104,7 +104,7 @@ class Regression:
                 yield self._record("wald_test", method, value, term, status=status, **numbers)
 
     def random_intercept_records(self, spec: AnalysisSpec) -> Iterator[RegressionRecord]:
-        """Yield the coefficients with a random intercept for each person, where there are several people."""
+        """Yield the coefficients with a random intercept per person, if there are several people."""
         if self.part.people < 2:
             return
         fit = random_intercept(self.x, self.part.y, self.terms, self.part.who)
@@ -125,7 +125,7 @@ class Regression:
             yield self._record("coefficient", method, value, term, status=status, **numbers)
 
     def _no_test(self, fit: LinearFit, statistic: float) -> Message | None:
-        """Return why a fitted model gives no test; None where it does, or where there is no fit."""
+        """Return why a fitted model has no test; None if it has a test or there is no fit."""
         return why_no_test(self.part, float(fit.coef.sum()), statistic)
 
     def _record(
@@ -136,9 +136,9 @@ class Regression:
 
 
 def _moderations(parts: Sequence[Part], spec: AnalysisSpec) -> Iterator[Regression]:
-    """Yield the regressions with the condition and its products with both distances, where there are several.
+    """Yield the regressions with the condition and its interactions with both distances, if several.
 
-    A condition with one person takes no part: its clustered standard errors would be 0.
+    A condition with one person is left out: its clustered standard errors would be 0.
     """
     for target in TARGETS:
         compared = [part for part in parts if part.target == target and part.people >= 2]
@@ -176,7 +176,7 @@ def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[Estimat
 
 
 def _weight_by_people(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Callable[[float], StudyValue]:
-    """Return what gives the weight by people with limits at any confidence, all from the same draws."""
+    """Return a function that gives the weight by people at any confidence, from the same draws."""
     if part.people < 2:
         alone = _weight(part, linear.delta_weight(fit, inference="cluster"), BY_PEOPLE)
         return lambda _: alone

@@ -25,7 +25,7 @@ _HOLM = "p-value for the whole family by Holm; `p_adjusted` is Bonferroni's"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyValue(Value):
-    """A rank correlation, the weight of effort, or the share of answers in which a factor was ticked; n are people."""
+    """A rank correlation, a weight of effort, or a share of answers with a factor ticked; `n` counts people."""
 
     value: float | None = column("the value; null where it is undefined", reveals="share", of="answers")
     condition: str = column(_CONDITION, reveals="name")
@@ -49,9 +49,9 @@ class StudyValue(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyGap(Gap):
-    """Trajectory less aggregate: of two rank correlations, or of how often two factors were ticked; n are people.
+    """Trajectory minus aggregate: of two rank correlations, or of two factor shares; `n` counts people.
 
-    The sign says which of the two counts for more, so a threshold limits the difference with its sign.
+    The sign shows which of the two has more weight, so a threshold limits the signed difference.
     """
 
     signed: ClassVar[bool] = True
@@ -68,7 +68,7 @@ class StudyGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionRecord(Record):
-    """One number of a regression of the target on both distances."""
+    """One estimate of a regression of the target on both distances."""
 
     regression: str = column(
         "'condition': of one condition by itself; 'moderation': of all, with the condition in it", reveals="name"
@@ -101,7 +101,7 @@ class RegressionRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerumRecord(Record):
-    """How the truth serum came out in a condition, without naming anybody."""
+    """The truth-serum results of a condition, without naming participants."""
 
     condition: str = column(_CONDITION, reveals="name")
     n: int = column("people", reveals="count")
@@ -134,7 +134,7 @@ class StudyResult(Result):
     ----------
     values, gaps, regressions, truth_serum, bonus : the tables, as records.
     conditions : the conditions, in order.
-    people, answers : how many were analysed; null where `suppress_below` withholds it.
+    people, answers : the numbers analysed; null if `suppress_below` withholds them.
     """
 
     descriptor: ClassVar[AuditDescriptor] = ANALYSIS
@@ -153,12 +153,12 @@ class StudyResult(Result):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of effort in each condition, for `eh.effort(weights=[...])`; undefined ones are left out."""
+        """The weight of effort in each condition, for `eh.effort(weights=[...])`, without undefined weights."""
         weights: tuple[StudyValue, ...] = self.rows("values", metric="effort_weight", method="published")
         return {record.condition: record.value for record in weights if record.value is not None}
 
     def paper_table(self, number: int) -> DisplayTable:
-        """Return table 2, 3, 4 or 5 of the effort paper in its layout, with the clustered form beside the published."""
+        """Return table 2, 3, 4 or 5 of the effort paper in its layout, with published and clustered estimates."""
         from evenhand.study.analysis.section import PAPER_TABLES
 
         if number not in PAPER_TABLES:

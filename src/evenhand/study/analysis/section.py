@@ -1,4 +1,4 @@
-"""The study's part of a report: charts, tables, those of the effort paper, and how the numbers were computed."""
+"""The study's section of a report: charts, tables, the tables of the effort paper, and methods."""
 
 from __future__ import annotations
 
@@ -131,20 +131,20 @@ _TESTS = {
     "participant_bootstrap": "t of resampled people",
 }
 _Fit = tuple[str, str, str]
-"""A regression, its condition and its target."""
+"""The name of a regression, its condition and its target."""
 
 _EXPLAINED = {"r_squared": "R-squared", "adjusted_r_squared": "Adj. R-squared", "f_statistic": "F"}
 
 
 @dataclass(frozen=True)
 class PaperTable(DisplayTable):
-    """A table as it is printed: numbers are text, because stars belong to them, but are set to the right."""
+    """A table as printed in the paper, with right-aligned numbers as text so that they can carry stars."""
 
     text_columns: int = 1
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers."""
+        """Whether each column contains numbers."""
         return tuple(position >= self.text_columns for position in range(len(self.columns)))
 
 
@@ -203,7 +203,7 @@ def _table_4(result: StudyResult) -> DisplayTable:
 
 
 def _table_5(result: StudyResult) -> DisplayTable:
-    """Return terms down, regressions across; below each coefficient its classical and its clustered standard error."""
+    """Return table 5: a row per term, a column per regression, with classical and clustered standard errors."""
     fits: dict[_Fit, RegressionRecord] = {}
     for record in result.regressions:
         fits.setdefault((record.regression, record.condition, record.target), record)
@@ -303,7 +303,7 @@ def _star_words(levels: Sequence[tuple[float, str]]) -> str:
 
 
 def methods(_result: StudyResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods by which the numbers were computed."""
     paper = METRICS["effort_weight"].reference
     yield Method(
         "Rank correlations",

@@ -1,4 +1,4 @@
-"""What the analysis of an effort study can be told: arguments of `eh.study.analyze`, `[analysis]` of `study.toml`."""
+"""The settings of the analysis: arguments of `eh.study.analyze`, or `[analysis]` of `study.toml`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenhand.study.schema import require_known
 
 
 class StudyThreshold(Threshold):
-    """A limit for a number of this audit."""
+    """A limit for a metric of a study."""
 
     condition: str | None = Field(None, description="Limit only this condition.")
     target: str | None = Field(None, description="Limit only this distance that people judged.")

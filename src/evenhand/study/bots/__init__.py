@@ -1,6 +1,6 @@
-"""Virtual respondents: they take part in a running study over HTTP, as people with a browser without scripts would.
+"""Virtual respondents that take part in a running study over HTTP, like a browser without JavaScript.
 
-They read the forms of the pages and nothing else, and answer with known weights, so that the analysis must find them.
+They only read the forms of the pages, and answer with known weights, which the analysis should recover.
 """
 
 from evenhand.study.bots.simulation import AnswerModel, Visitors, count_events, right_answers, visit_study

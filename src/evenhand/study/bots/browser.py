@@ -1,4 +1,4 @@
-"""A browser without JavaScript, and what it shows: cookies, redirects, forms and tables, read from the HTML as sent."""
+"""A browser without JavaScript: cookies, redirects, and the forms and tables of the HTML."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from evenhand.errors import ConfigError
 _REDIRECTS = 6
 _WAIT_AGAIN = 0.1
 Fields = dict[str, list[str]]
-"""The fields of a form with their values, as they are sent."""
+"""The fields of a form with their values, as submitted."""
 
 _BUTTONS = {"submit", "button", "reset", "image", "file"}
 _SKIPPED = {"script", "style", "template"}
 _OPENED = {"form": "form", "textarea": "area", "select": "list"}
-"""What is held while an element is open, by its tag."""
+"""The reader's attribute for the open element, by tag."""
 _PERCENT = re.compile(r"(\d[\d.,]*)[\s\u00a0\u202f]?%")
 _NUMBER = re.compile(r"[-−]?\d[\d\s,.\u00a0\u202f']*")
 
 
 class ServerAwayError(Exception):
-    """A request got no answer: whether it was taken in is not known."""
+    """A request got no response, so that it is unknown whether the server processed it."""
 
 
 @dataclass
 class Site:
-    """The site that is visited: its address, and how long to wait while it is away."""
+    """The visited site: its address, and how long to wait while it is unreachable."""
 
     address: str
     patience: float = 10.0
@@ -50,7 +50,7 @@ class Site:
         self.context = self.context or ssl.create_default_context()
 
     async def require_study(self) -> None:
-        """Raise a `ConfigError` where no study answers at the address."""
+        """Raise a `ConfigError` if no study responds at the address."""
         try:
             async with httpx.AsyncClient(verify=self.context or True, timeout=10.0) as client:
                 there = (await client.get(f"{self.address}/api/health")).status_code == 200
@@ -61,7 +61,7 @@ class Site:
 
 
 class Browser:
-    """One browser of one person."""
+    """One person's browser."""
 
     def __init__(self, site: Site, cookies: httpx.Cookies | None = None) -> None:
         self.site = site
@@ -75,7 +75,7 @@ class Browser:
         self.waited = 0
 
     async def get(self, path: str) -> Page:
-        """Return a page, after the redirects that lead to it; a server that is away is tried again for a while."""
+        """Return a page after following redirects; retry for a while if the server is unreachable."""
         end = time.monotonic() + self.site.patience
         for _ in range(_REDIRECTS):
             answer = await self._patient(path, end)
@@ -94,12 +94,12 @@ class Browser:
                 await asyncio.sleep(_WAIT_AGAIN)
 
     async def post(self, path: str, fields: Fields) -> httpx.Response:
-        """Send a form once. `ServerAwayError` says that no answer came, so that it may or may not have arrived."""
+        """Submit a form once; `ServerAwayError` means that it may or may not have arrived."""
         body = urlencode([(name, value) for name, values in fields.items() for value in values])
         return await self.send_once("POST", path, body, {"content-type": "application/x-www-form-urlencoded"})
 
     async def send_once(self, method: str, path: str, body: str, headers: Mapping[str, str]) -> httpx.Response:
-        """Send a request once, as a page of the site does."""
+        """Send a request once, with the Origin header of the site."""
         try:
             return await self._limited(method, path, body, {"origin": self.site.address, **headers})
         except httpx.TransportError as error:
@@ -108,7 +108,7 @@ class Browser:
     async def _limited(
         self, method: str, path: str, body: str | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """Send a request; where the server says that it was one too many, wait as long as it says."""
+        """Send a request; if the server answers 429, wait as long as it asks and retry."""
         while True:
             answer = await self.client.request(method, path, content=body, headers=headers)
             if answer.status_code != 429:
@@ -118,14 +118,14 @@ class Browser:
 
     @staticmethod
     def leads_to(answer: httpx.Response) -> str:
-        """Return where a redirect leads: a path of the same site with its query."""
+        """Return the target of a redirect: a path of the same site with its query."""
         location: str = answer.headers.get("location", "")
         parts = urlsplit(urljoin(str(answer.url), location))
         return parts.path + (f"?{parts.query}" if parts.query else "")
 
     @staticmethod
     def accepted(answer: httpx.Response) -> bool:
-        """Tell whether a form was taken: a form that lacks something, or of an old tab, leads back to itself."""
+        """Return whether a form was accepted: incomplete or outdated forms redirect back to themselves."""
         query = parse_qs(urlsplit(Browser.leads_to(answer)).query)
         return answer.is_redirect and not ({"missing", "stale"} & query.keys())
 
@@ -145,14 +145,14 @@ class Control:
 
 @dataclass
 class Form:
-    """A form: where it goes and what it asks."""
+    """A form with its address, method and fields."""
 
     action: str
     method: str
     controls: list[Control] = field(default_factory=list)
 
     def values(self) -> Fields:
-        """Return what a browser would send if nobody touched the form; buttons are not pressed."""
+        """Return the fields that a browser would submit for the untouched form, without buttons."""
         sent: Fields = {}
         for control in self.controls:
             if control.checked if control.type in ("radio", "checkbox") else control.type not in _BUTTONS:
@@ -160,13 +160,13 @@ class Form:
         return sent
 
     def choices(self, name: str) -> list[str]:
-        """Return the values that a group of radio buttons, a checkbox or a list offers."""
+        """Return the values offered by a group of radio buttons, a checkbox or a list."""
         named = [control for control in self.controls if control.name == name]
         offered = [control.value for control in named if control.type in ("radio", "checkbox")]
         return offered or [value for control in named for value in control.choices]
 
     def of_type(self, *types: str) -> Iterator[Control]:
-        """Yield the fields of some types."""
+        """Yield the fields of the given types."""
         return (control for control in self.controls if control.type in types)
 
     def __contains__(self, name: object) -> bool:
@@ -175,7 +175,7 @@ class Form:
 
 @dataclass(kw_only=True)
 class Page:
-    """What came back for a request."""
+    """The parsed response to a request."""
 
     url: str
     status: int
@@ -186,20 +186,20 @@ class Page:
 
     @property
     def form(self) -> Form | None:
-        """The form that leads on: the one that is sent to the page's own address."""
+        """The main form of the page: the form submitted to the page's own address."""
         here = ("", self.url)
         return next((form for form in self.forms if form.method == "post" and form.action.split("?")[0] in here), None)
 
     @property
     def percent(self) -> float | None:
-        """The first percentage that the text names."""
+        """The first percentage in the text."""
         match = _PERCENT.search(self.text)
         return as_number(match[1]) if match else None
 
     def series(self) -> list[list[float]]:
-        """Return the two series of the first table of numbers: its columns where it has two, else its last rows.
+        """Return the two series of the first numeric table: its columns if it has two, else its last rows.
 
-        A last line of totals is left out.
+        A final row of totals is left out.
 
         Examples
         --------
@@ -217,7 +217,7 @@ class Page:
 
 
 def _numbers(cells: Sequence[str]) -> list[float]:
-    """Return the numbers of cells; none where one of them holds no number."""
+    """Return the numbers in cells; an empty list if a cell is not numeric."""
     numbers = [number for number in map(as_number, cells) if number is not None]
     return numbers if len(numbers) == len(cells) else []
 
@@ -228,7 +228,7 @@ def _without_totals(series: list[list[float]]) -> list[list[float]]:
 
 
 def as_number(text: str) -> float | None:
-    """Return the number in a cell, whatever its unit, or None.
+    """Return the number in a cell, ignoring its unit; None if there is not exactly one.
 
     Examples
     --------
@@ -327,7 +327,7 @@ class _Reader(HTMLParser):
 
 
 def read_page(url: str, status: int, html: str) -> Page:
-    """Read the HTML of a page.
+    """Parse the HTML of a page.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Virtual respondents: who comes to a running server, and how they answer.
+"""Simulated visits of virtual respondents to a running server, and the model of their answers.
 
 They answer like simulated people with known weights, from the page alone. Two trajectories k and s are compared by
 their slopes and by their totals, each at a distance of |k - s| / (|k| + |s|): 0 if equal, 1 if the signs are opposite
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 Tick = Callable[[Visit], None]
 _FAR_TOTALS = 0.5
-"""Totals of which one is three times the other are as different as they get."""
+"""The distance of totals, reached at a ratio of three, that counts as the maximum."""
 
 
 @dataclass(frozen=True)
 class AnswerModel:
-    """How virtual respondents answer, and the right answers of attention checks by their choices."""
+    """The model of the virtual respondents' answers, and the right answers of attention checks."""
 
     respondents: Respondents = field(default_factory=Respondents)
     critics: Critics = field(default_factory=Critics)
@@ -43,19 +43,19 @@ class AnswerModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Visitors:
-    """Who comes, and how.
+    """The virtual respondents of a run.
 
     Parameters
     ----------
-    people : how many.
-    rate : how many arrive a second; 0 for all at once.
-    think : seconds that a page takes on average.
-    seed : the same seed gives the same characters; who gets which condition, the server decides.
-    answers : how they answer.
-    drop : the share who leave before the end.
-    parameter : the parameter of the link that says who comes.
-    patience : seconds to wait for a server that is away.
-    visitor : what else they do.
+    people : number of respondents.
+    rate : arrivals per second; 0 for all at once.
+    think : mean seconds spent on a page.
+    seed : determines the respondents; the server assigns the conditions.
+    answers : the model of their answers.
+    drop : the share of respondents who leave before the end.
+    parameter : the parameter of the link that identifies the respondent.
+    patience : seconds to wait for an unreachable server.
+    visitor : the class of visitors, whose subclasses may behave differently.
     """
 
     people: int = 20
@@ -70,13 +70,13 @@ class Visitors:
 
 
 def visit_study(address: str, visitors: Visitors, tick: Tick | None = None) -> list[Visit]:
-    """Send virtual respondents to a running server; return what everybody went through.
+    """Send virtual respondents to a running server; return their visits.
 
     Parameters
     ----------
-    address : where the server is, such as http://127.0.0.1:8000.
-    visitors : who comes.
-    tick : called with each visit when it has ended.
+    address : the address of the server, such as http://127.0.0.1:8000.
+    visitors : the virtual respondents.
+    tick : called with each finished visit.
     """
     require_extra("httpx", "study", "a virtual respondent")
 
@@ -111,13 +111,13 @@ async def _visit_all(site: Site, visitors: Visitors, tick: Tick | None) -> list[
 
 
 def right_answers(spec: StudySpec) -> dict[frozenset[str], str]:
-    """Return the right answers of a study's attention checks by their choices."""
+    """Return the right answers of a study's attention checks, by the set of choices."""
     first = spec.languages[0]
     return {frozenset(check.offered(first)): check.right_choice(first) or "" for check in spec.attention}
 
 
 def count_events(visits: Sequence[Visit]) -> Counter[str]:
-    """Return how often visitors did what."""
+    """Return how often each event occurred in all visits."""
     total: Counter[str] = Counter()
     for visit in visits:
         total.update(visit.events)
@@ -125,7 +125,7 @@ def count_events(visits: Sequence[Visit]) -> Counter[str]:
 
 
 class Answerer:
-    """One person's way of answering; the same seed gives the same answers to the same pages."""
+    """One respondent's answers; the same seed gives the same answers to the same pages."""
 
     def __init__(self, answers: AnswerModel, rng: np.random.Generator, *, seed: int = 0) -> None:
         self.answers, self.rng, self.seed = answers, rng, seed
@@ -136,7 +136,7 @@ class Answerer:
         self.chance = float(rng.random())
 
     def fill(self, page: Page, form: Form) -> Fields:
-        """Return the form of a page, filled in."""
+        """Return the filled-in form of a page."""
         sent = {control.name: form.values()[control.name] for control in form.of_type("hidden")}
         if "trajectory" in form:
             return sent | self._pair(page, form)
@@ -147,7 +147,7 @@ class Answerer:
         return sent | self._about(form)
 
     def _about(self, form: Form) -> Fields:
-        """Tick what can be ticked, and say something about oneself where a form asks: any choice, any number."""
+        """Tick all check boxes, and answer questions about oneself at random."""
         said: Fields = {box.name: [box.value] for box in form.of_type("checkbox")}
         for name in dict.fromkeys(control.name for control in form.of_type("radio")):
             said[name] = [str(self.rng.choice(form.choices(name)))]
@@ -201,7 +201,7 @@ class Answerer:
         critics, words = self.answers.critics, {cell for table in page.tables for row in table for cell in row}
         words |= set(page.terms)
         rate = next((rate for name, rate in critics.groups.items() if name in words), critics.disagree)
-        # What everybody finds of a case follows from its words, so that all who see it find the same.
+        # The common opinion of a case is derived from its text, so that it is the same for all respondents.
         digest = hashlib.sha256(f"{self.seed}:{sorted(words)}".encode()).digest()
         shared = np.random.default_rng(list(digest[:16])).standard_normal()
         odds = np.log(rate / (1 - rate)) + self.leaning + critics.case * shared
@@ -217,7 +217,7 @@ class Answerer:
 
 
 def distances(page: Page) -> tuple[float, float]:
-    """Return how far apart the two trajectories of a page are, in slope and in total, from 0 to 1 each.
+    """Return the distances of a page's two trajectories, in slope and in total, each from 0 to 1.
 
     Examples
     --------

@@ -25,17 +25,17 @@ _MOST_PAGES = 2_000
 
 @dataclass(kw_only=True)
 class Visit:
-    """What one virtual respondent went through.
+    """The record of one virtual respondent's visit.
 
     Parameters
     ----------
-    recruitment_id : what they called themselves.
-    ended : how it ended.
-    acknowledged : for each step the fields that the server last acknowledged.
-    unsure : fields that were sent without an acknowledgement; they may or may not be stored.
-    events : how often they did what.
-    faults : sentences about what the server should not have done.
-    seconds : how long each answer took from its being sent to the next page.
+    recruitment_id : the respondent's recruitment id.
+    ended : how the visit ended.
+    acknowledged : for each step, the last fields acknowledged by the server.
+    unsure : fields submitted without acknowledgement; they may or may not be stored.
+    events : how often each event occurred.
+    faults : descriptions of unexpected server behaviour.
+    seconds : time from submitting each answer to the next page.
     """
 
     recruitment_id: str
@@ -48,7 +48,7 @@ class Visit:
 
 
 class Visitor:
-    """One person who goes through the study."""
+    """A virtual respondent going through the study."""
 
     def __init__(
         self, site: Site, visit: Visit, answerer: Answerer, visitors: Visitors, rng: np.random.Generator
@@ -61,7 +61,7 @@ class Visitor:
         self.leaves_after = int(rng.integers(1, 12))
 
     async def run(self) -> Visit:
-        """Go through the study until the end, whatever it is."""
+        """Go through the study until it ends in any way."""
         try:
             await self._run()
         except httpx.TransportError as error:
@@ -96,11 +96,11 @@ class Visitor:
         return await self.send(page.url, self.answerer.fill(page, page.form), index)
 
     async def leave(self) -> None:
-        """Leave before the end."""
+        """Drop out of the study."""
         self.visit.ended = "dropped"
 
     async def send(self, path: str, fields: Fields, index: int | None = None) -> Page:
-        """Send a form; return the page that follows."""
+        """Submit a form; return the page that follows."""
         started = perf_counter()
         try:
             answer = await self.browser.post(path, fields)
@@ -121,16 +121,16 @@ class Visitor:
         return page
 
     def happens(self, chance: float) -> bool:
-        """Tell whether something of a chance happens now."""
+        """Return True with the given probability."""
         return bool(self.rng.random() < chance)
 
     def fault(self, sentence: str) -> None:
-        """Note what the server should not have done."""
+        """Record unexpected server behaviour."""
         self.visit.faults.append(f"{self.visit.recruitment_id}: {sentence}.")
 
 
 def ending_of(page: Page) -> Ending | None:
-    """Return how a visit ends at a page; None where it goes on."""
+    """Return how a visit ends at a page; None if it continues."""
     if page.url == "/done":
         return "finished"
     name = page.url.rpartition("/")[2].replace("quota", "full")

@@ -1,1 +1,1 @@
-"""What a person goes through in a study: steps, what each shows, and what its form may hold. No web, no database."""
+"""The flow of a study: its steps, their pages and their forms, without web server or database."""

@@ -1,4 +1,4 @@
-"""What people say about themselves, between the consent and the start: the page, and what its form may hold."""
+"""The page of questions about the participant, between consent and start, and how its form is read."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from evenhand.study.settings import UNSAID, AboutQuestion
 from evenhand.study.spec import StudySpec
 
 CONSENT = "about_consent"
-"""The field of the box that people tick so that these answers may be stored."""
+"""The form field of the consent to store these answers."""
 _DIGITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionView:
-    """A question about the person, in their language.
+    """A question about the participant, in their language.
 
     Parameters
     ----------
-    field, question : what the field of the form is called, and the words.
-    choices : value that is sent and words; none where a whole number is asked for.
-    range : the smallest and the largest number.
-    skip : the words of "prefer not to say"; empty where it is not offered.
-    hint : what may be typed, for a number.
+    field, question : the name of the form field, and the text of the question.
+    choices : pairs of submitted value and text; empty if a whole number is asked for.
+    range : the smallest and the largest allowed number.
+    skip : the text of "prefer not to say"; empty if not offered.
+    hint : the text that states the allowed numbers.
     """
 
     field: str
@@ -37,13 +37,13 @@ class QuestionView:
 
     @property
     def skip_field(self) -> str:
-        """The box of a number that is not told."""
+        """The form field of the check box for skipping a numeric question."""
         return f"{self.field}_unsaid"
 
 
 @dataclass(frozen=True)
 class AboutView:
-    """The page: paragraphs, questions, and the words of the box for the consent to store the answers, if any."""
+    """The page: paragraphs, questions, and the text of the consent to store the answers, if any."""
 
     paragraphs: tuple[str, ...]
     questions: tuple[QuestionView, ...]
@@ -51,7 +51,7 @@ class AboutView:
 
 
 def about_view(spec: StudySpec, language: str) -> AboutView:
-    """Return what the page about the person shows.
+    """Return the contents of the page about the participant.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def _question_view(spec: StudySpec, question: AboutQuestion, language: str, word
 
 
 def read_about(spec: StudySpec, fields: Fields, language: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what somebody says about themselves, by question, and a sentence for each field that lacks.
+    """Return the participant's answers about themselves by question, and an error message per invalid field.
 
-    Nothing may be stored where a sentence came back. Without the consent of its own, where the study asks for one, only
-    "prefer not to say" is taken.
+    Store nothing if there is an error. If the study asks for a separate consent and it is not given, only
+    "prefer not to say" is accepted.
     """
     words, view = words_in(language, spec.interface), about_view(spec, language)
     said: dict[str, str] = {}
@@ -111,7 +111,7 @@ def read_about(spec: StudySpec, fields: Fields, language: str) -> tuple[dict[str
 
 
 def _given(question: QuestionView, fields: Fields) -> str | None:
-    """Return the answer to a question; None where there is none that fits."""
+    """Return the answer to a question; None if missing or invalid."""
     given = last_of(fields, question.field).strip()
     if question.range is None:
         return given if given in dict(question.choices) else None

@@ -1,4 +1,4 @@
-"""A study as it is run: the settings with their sets or cases, loaded once, and what each person sees of them."""
+"""The design of a running study: its settings with the loaded sets or cases, and each person's plan."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from evenhand.study.spec import StudySpec
 
 SUBJECTS = ("A", "B", "C", "D")
 LONGEST_KEY = 200
-"""Characters of the id of a case: it is a key of the database."""
+"""The maximum length of a case's id, which is a key in the database."""
 _UNSEEN = ("analysis", "payment", "recruitment", "interface", "contact", "consent", "debrief", "rationales")
-"""Sections that may change while a study runs: they do not decide what people are asked."""
+"""Sections that may change while a study runs, because they do not affect the questions."""
 StepKind = Literal["instructions", "practice", "pair", "case", "check"]
 
 
@@ -32,11 +32,11 @@ class Step:
 
     Parameters
     ----------
-    key : what the answer is stored under; unique within a person, and the same after a restart.
-    kind : what is asked.
+    key : the key of the stored answer; unique within a person, and stable across restarts.
+    kind : the kind of page.
     item : the set (effort) or the case (disagreement).
-    subject : who of the set is compared with K: A, B, C or D.
-    position : place of the item in the person's own order, from 1.
+    subject : the person of the set who is compared with K: A, B, C or D.
+    position : position of the item in the person's order, from 1.
     check : number of the attention check, from 1.
     """
 
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that one person sees, in order: a function of the study, the condition and the place, never stored."""
+    """All pages of one person in order, derived from the study, the condition and the place; never stored."""
 
     condition: str
     place: int
@@ -65,11 +65,11 @@ class Design:
     ----------
     spec : the settings.
     instruments : the sets of each condition (effort).
-    critics : the cases of each critic in order (disagreement).
-    cases : what is shown of each case, by id (disagreement); `decision` is under its own column.
-    fingerprint : SHA-256 of all that decides what people are asked.
-    parts : the same for each setting and file, short, to tell what changed.
-    plan : what the person at a place of a condition sees; the same on every call and after every restart.
+    critics : the cases of each critic, in order (disagreement).
+    cases : the displayed columns of each case and its decision, by id (disagreement).
+    fingerprint : SHA-256 of everything that determines the questions.
+    parts : a short hash of each setting and file, to identify changes.
+    plan : returns the plan of a place in a condition; the same on every call and after every restart.
     """
 
     spec: StudySpec
@@ -95,17 +95,17 @@ class Design:
 
     @property
     def seed(self) -> int:
-        """The seed of everything that chance decides."""
+        """The seed of all random choices."""
         return self.spec.seed
 
     @property
     def conditions(self) -> dict[str, float]:
-        """The conditions and how many people each should get, relative to the others; one without a name if none."""
+        """The conditions with their relative shares of people; one unnamed condition if none are named."""
         return {name: condition.share for name, condition in self.spec.conditions.items()} or {"": 1.0}
 
     @property
     def places(self) -> int | None:
-        """How many people can take part in a condition; None for any number."""
+        """The maximum number of people per condition; None for no limit."""
         return len(self.critics) if self.kind == "disagreement" else None
 
     def _plan(self, condition: str, place: int) -> Plan:
@@ -122,7 +122,7 @@ class Design:
         return Plan(condition, place, (*steps, *self._with_checks(items)))
 
     def _pairs(self, condition: str, place: int) -> Iterator[Step]:
-        """Yield the pairs of the person's sets, both in an order of the person's own."""
+        """Yield the pairs of the person's sets, with sets and pairs in a person-specific random order."""
         number = list(self.spec.conditions).index(condition)
         rng = np.random.default_rng([self.seed, number, place])
         names = [item.name for item in self.instruments[condition].sets]
@@ -133,7 +133,7 @@ class Design:
                 yield Step(key=f"pair:{item}/{subject}", kind="pair", item=item, subject=subject, position=position)
 
     def _with_checks(self, items: list[Step]) -> Iterator[Step]:
-        """Yield the items with each attention check after the item that it belongs to, late ones at the end."""
+        """Yield the items with the attention checks inserted after their items; late checks come last."""
         last = items[-1].position or 0
         due = [(min(check.after, last), number) for number, check in enumerate(self.spec.attention, 1)]
         yield from (_check(number) for after, number in due if after == 0)
@@ -143,7 +143,7 @@ class Design:
                 yield from (_check(number) for after, number in due if after == step.position)
 
     def practice_case(self, place: int) -> str | None:
-        """Return a case for practice that the person at a place does not see later, if there is one."""
+        """Return a practice case that the critic does not see later; None if there is none."""
         seen = set(self.critics[place])
         return next((case for case in self.cases if case not in seen), None)
 
@@ -153,7 +153,7 @@ class Design:
 
 
 def load_design(spec: StudySpec) -> Design:
-    """Read the sets or cases that a study names, and check them."""
+    """Read and check the sets or cases of a study, and return its design."""
     instruments = spec.instruments()
     critics, cases = _feedback_cases(spec)
     unseen = dict.fromkeys(_UNSEEN, True) | {"disagreement": {"stakeholder"}}
@@ -169,7 +169,7 @@ def load_design(spec: StudySpec) -> Design:
 
 
 def _settings_of(seen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by name, those of sections as in `questions.overall`."""
+    """Return the settings by name, with the settings of sections as in `questions.overall`."""
     settings: dict[str, Any] = {}
     for name, value in seen.items():
         section = value.items() if name in ("conditions", "disagreement", "questions") and value else ()
@@ -182,7 +182,7 @@ def _hash(value: object) -> str:
 
 
 def sets_of_place(pool: int, wanted: int, place: int, seed: Sequence[int]) -> list[int]:
-    """Return which sets of a pool the person at a place sees, so that all are shown equally often.
+    """Return the sets that the person at a place sees, so that all sets of the pool are shown equally often.
 
     Places come in blocks of `pool`. Within a block, person j sees the `wanted` sets that follow the start
     (j wanted + floor(j gcd / pool)) modulo `pool` in a random order of the pool; the starts of a block are all
@@ -205,7 +205,7 @@ def _check(number: int) -> Step:
 
 
 def _feedback_cases(spec: StudySpec) -> tuple[tuple[tuple[str, ...], ...], dict[str, dict[str, str | None]]]:
-    """Return the cases of each critic, and what is shown of every case."""
+    """Return the cases of each critic, and the displayed contents of every case."""
     if spec.disagreement is None:
         return (), {}
     dealt, asked = spec.assignment(), spec.disagreement

@@ -1,6 +1,6 @@
-"""The language of the pages: their own words (buttons, labels, errors), and how numbers are written.
+"""The language of the pages: interface texts (buttons, labels, errors) and the format of numbers.
 
-Studies may add languages and change single words.
+Studies may add languages and change single texts.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from importlib.resources import files
 from evenhand.errors import SettingError, did_you_mean
 
 LANGUAGES = ("en", "de", "es", "fr")
-"""Languages that the pages speak by themselves: one file each in `languages/`."""
+"""The built-in languages of the pages, each with a file in `languages/`."""
 _MARKS = {"": (",", "."), "de": (".", ","), "es": (".", ","), "fr": ("\u202f", ",")}
-"""The marks between thousands and before decimals, by language; other languages take the first."""
+"""The thousands and decimal separators by language; other languages use the first."""
 _CURRENCIES = ("$", "€", "£", "¥", "₹")
 
 
 @cache
 def built_in(language: str) -> Mapping[str, str]:
-    """Return the words that evenhand has in a language, or in the language it is a variant of (de for de-AT).
+    """Return the built-in interface texts of a language, or of its main language (de for de-AT).
 
     Examples
     --------
@@ -39,9 +39,9 @@ def built_in(language: str) -> Mapping[str, str]:
 
 @cache
 def built_in_questions(language: str) -> Mapping[str, str]:
-    """Return the scale and the questions that evenhand asks in a language, by the name of their setting.
+    """Return the built-in scale and questions in a language, by the name of their setting.
 
-    The English ones are the defaults of the settings themselves.
+    The English texts are the defaults of the settings.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def built_in_questions(language: str) -> Mapping[str, str]:
 
 
 def check_words(language: str, given: Mapping[str, str]) -> None:
-    """Refuse words that no page uses, and a language that lacks some."""
+    """Raise for unknown interface texts, and for a language without some of the texts."""
     used = built_in("en")
     for key in given:
         if key not in used:
@@ -78,12 +78,12 @@ def check_words(language: str, given: Mapping[str, str]) -> None:
 
 
 def words_in(language: str, given: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """Return all words of the pages in a language, the study's own first."""
+    """Return all interface texts in a language; the study's texts override the built-in texts."""
     return {**built_in(language), **given.get(language, {})}
 
 
 def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:
-    """Return the language of the study that a browser likes best, else the study's first.
+    """Return the study language that the browser prefers most, else the study's first.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def preferred_language(accepted: str, languages: tuple[str, ...]) -> str:
 
 
 def show_number(value: float, unit: str = "", language: str = "en") -> str:
-    r"""Return a value as people of a language write it, with its unit.
+    r"""Return a value with its unit in the number format of a language.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def show_number(value: float, unit: str = "", language: str = "en") -> str:
 
 
 def show_amount(value: float, language: str = "en") -> str:
-    """Return an amount of money without its currency, with two decimals where it has any.
+    """Return an amount of money without currency, with two decimals unless it is whole.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The page of a step: what it shows in the person's language, and what its form may hold.
+"""The page of a step: its contents in the participant's language, and how its form is read.
 
-`view_of` fills in the texts of a step, with the values behind them; `read_form` takes the fields that were sent and
-returns the answer to store, or what is missing in plain words.
+`view_of` returns the texts and values of a step; `read_form` reads the submitted fields and
+returns the answer to store, or error messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_TEXT = 2_000
 SCALES = ("trajectory", "aggregate", "overall")
 SLIDERS = ("predicted", "risk")
 Fields = Mapping[str, Sequence[str]]
-"""The fields as they were sent: every value of each name."""
+"""The submitted fields: all values of each name."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _LETTERS = "LMNO"
@@ -30,18 +30,18 @@ _LETTERS = "LMNO"
 
 @dataclass(frozen=True, kw_only=True)
 class PairView:
-    """A pair to compare: K, the other, their values over time, and the questions.
+    """A pair to compare: K and another person, their values over time, and the questions.
 
     Parameters
     ----------
-    reference, subject : what the two are called; the other's letter follows the order on the page, not its role.
-    times : labels of the time points; `stamps` are the times as numbers, where the instrument gives them.
+    reference, subject : the names of the two people; the second's letter depends on page order, not on role.
+    times : labels of the time points; `stamps` are the times as numbers, if the instrument has them.
     reference_values, subject_values : the values at these times.
-    feature, unit : what the values are of.
+    feature, unit : the feature shown, and its unit.
     score : the risk score shown for K, as text; `risk_reference` is the number.
     questions : the text of each question by name.
-    scale : the words of the scale, most similar first.
-    item, items, pair : which set of how many, and which pair of its four, from 1; 0 for practice.
+    scale : the labels of the scale, most similar first.
+    item, items, pair : number of the set, number of sets, and number of the pair in its set, from 1; 0 for practice.
     """
 
     reference: str
@@ -63,7 +63,7 @@ class PairView:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseView:
-    """A case to judge: facts (label and value), the decision, the question and the possible answers (value, words)."""
+    """A case to judge: facts (label, value), the decision, the question and the allowed answers (value, text)."""
 
     facts: tuple[tuple[str, str], ...]
     label: str
@@ -77,7 +77,7 @@ class CaseView:
 
 @dataclass(frozen=True)
 class CheckView:
-    """An attention check: the question and the choices (value that is stored, words)."""
+    """An attention check: the question and the choices (stored value, text)."""
 
     question: str
     choices: tuple[tuple[str, str], ...]
@@ -94,7 +94,7 @@ View = PairView | CaseView | CheckView | TextView
 
 
 def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
-    """Return what the page of a step shows."""
+    """Return the contents of a step's page."""
     spec = design.spec
     if step.kind == "instructions":
         return TextView(filled_paragraphs(spec, spec.instructions, language))
@@ -109,7 +109,7 @@ def view_of(design: Design, plan: Plan, step: Step, language: str) -> View:
 
 
 def filled_paragraphs(spec: StudySpec, text: str | Mapping[str, str], language: str) -> tuple[str, ...]:
-    """Return the paragraphs of a consent, instructions or debrief, with what people are paid filled in."""
+    """Return the paragraphs of a consent, instructions or debrief, with the payment filled in."""
     paid = spec.payment
     known = {
         "minutes": show_number(paid.minutes, language=language),
@@ -120,7 +120,7 @@ def filled_paragraphs(spec: StudySpec, text: str | Mapping[str, str], language: 
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
-    r"""Return the paragraphs of a text, which empty lines part; line breaks within them stay.
+    r"""Return the paragraphs of a text, separated by empty lines; line breaks within them stay.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
 
 
 def time_labels(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what time points are called: the columns without what all of them start with.
+    """Return labels of time points: the column names without their common prefix.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _case_view(design: Design, plan: Plan, step: Step, language: str) -> CaseVie
 
 
 def _possible(answer: str, label: str, labels: tuple[str, ...]) -> bool:
-    """Tell whether an answer makes sense: the highest label cannot be too low, nor the lowest too high."""
+    """Return whether an answer makes sense: the highest label cannot be too low, nor the lowest too high."""
     return not ((answer == "too_low" and label == labels[-1]) or (answer == "too_high" and label == labels[0]))
 
 
@@ -222,7 +222,7 @@ def _names(subject: str, pair: int) -> dict[str, str]:
 
 
 def _filled_questions(design: Design, condition: Condition, language: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Return every question with its placeholders filled in; nothing in the values is read as a placeholder again."""
+    """Return every question with its placeholders filled in, once: inserted values are not expanded."""
     spec = design.spec
     known = {name: spec.words(getattr(condition, name), language) for name in ("feature", "subjects", "outcome")}
     known |= names
@@ -235,7 +235,7 @@ def _fill(text: str, known: Mapping[str, str]) -> str:
 
 
 def _practice_values(values: tuple[float, ...], step: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return two invented trajectories near those of a real person, in the steps that values come in."""
+    """Return two made-up trajectories near a real person's, rounded to the step of the values."""
 
     def rounded(value: float) -> float:
         return round(value / step) * step
@@ -246,9 +246,9 @@ def _practice_values(values: tuple[float, ...], step: float) -> tuple[tuple[floa
 def read_form(
     design: Design, plan: Plan, step: Step, fields: Fields, language: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the answer that a form holds, in the names of the tidy schema, and a sentence for each field that lacks.
+    """Return the answer in a form, by the names of the tidy schema, and an error message per invalid field.
 
-    The answer is only to be stored where no sentence came back. What was sent beyond the questions is ignored.
+    Store the answer only if there are no errors. Unknown fields are ignored.
     """
     view, words = view_of(design, plan, step, language), words_in(language, design.spec.interface)
     if isinstance(view, PairView):
@@ -261,7 +261,7 @@ def read_form(
 
 
 def read_percent(text: str) -> float | None:
-    """Return a percentage from 0 to 100 as a share, or None.
+    """Return a percentage from 0 to 100 as a share; None if invalid.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def read_percent(text: str) -> float | None:
 
 
 def read_text(text: str) -> str | None:
-    r"""Return free text without control characters and outer blanks, with plain line ends; None where nothing is left.
+    r"""Return free text without control characters and outer blanks, with plain line ends; None if empty.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def _pair(view: PairView, fields: Fields, words: Mapping[str, str]) -> tuple[dic
 
 
 def _read_factors(fields: Fields, answer: dict[str, Any], errors: dict[str, str], words: Mapping[str, str]) -> None:
-    """Read what people ticked; a text of their own ticks "other"."""
+    """Read the ticked factors; a text in the free field ticks "other"."""
     other = read_text(last_of(fields, "factor_text"))
     ticked = {factor for factor in fields.get("factors", ()) if factor in FACTORS} | ({"other"} if other else set())
     answer |= {f"factor_{factor}": int(factor in ticked) for factor in FACTORS}
@@ -337,7 +337,7 @@ def _check(
 
 
 def last_of(fields: Fields, name: str) -> str:
-    """Return the last value of a field, or nothing: so a repeated field cannot be read in two ways."""
+    """Return the last value of a field, or an empty text, so that repeated fields are read consistently."""
     values = fields.get(name, ())
     return values[-1] if values else ""
 
