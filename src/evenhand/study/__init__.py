@@ -1,4 +1,4 @@
-"""Human studies: the design of what people are shown, their answers, and what the answers say."""
+"""Human studies: their design, the answers of participants, and the analysis of the answers."""
 
 from evenhand.study.analysis import AnalysisSpec, StudyResult, analyze
 from evenhand.study.cases import Assignment, CaseSettings, Critics, assign_cases, simulate_feedback

@@ -1,7 +1,7 @@
-"""Disagreement studies: which critic sees which cases, so that all are covered; and simulated critics to try one out.
+"""Disagreement studies: the assignment of cases to critics, and simulated critics to try it out.
 
 A simulated critic disagrees with the decision on a case with log odds logit(rate of the case's group) + the critic's
-own leaning + what everybody finds of the case. Disagreement may have a direction: too high or too low.
+leaning + the common opinion of the case. Disagreement may have a direction: too high or too low.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REASONS = {
 
 
 class CaseSettings(Settings):
-    """How cases are distributed.
+    """Settings of the assignment of cases to critics.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class CaseSettings(Settings):
 
 @dataclass(frozen=True)
 class Cases:
-    """The cases: their ids, and the group and label of each as places in the sorted names."""
+    """The cases: their ids, and the group and label of each as indices into the sorted names."""
 
     ids: tuple[str, ...]
     group: IntArray
@@ -63,7 +63,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class CoverRecord:
-    """How often critics see a group or a label: the fewest and the most cases of it that a critic has."""
+    """The fewest and the most cases of a group or label that any critic sees."""
 
     what: Literal["group", "label"]
     name: str
@@ -74,15 +74,15 @@ class CoverRecord:
 
 @dataclass(frozen=True, repr=False)
 class Assignment:
-    """Which critic sees which cases.
+    """The assignment of cases to critics.
 
     Parameters
     ----------
-    critics : for each critic, the cases in the order in which they are shown.
+    critics : for each critic, the cases in display order.
     subsets : for each critic, the number of their subset, from 1.
-    coverage : how often each group and label is seen by a critic.
-    settings : what was asked.
-    notes : cases that were left out, and why.
+    coverage : how many cases of each group and label a critic sees.
+    settings : the settings of the assignment.
+    notes : omitted cases, with the reason.
     """
 
     critics: tuple[tuple[str, ...], ...]
@@ -92,7 +92,7 @@ class Assignment:
     notes: tuple[Message, ...]
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return one row a critic and case: critic, subset, position and case."""
+        """Return a row per critic and case: critic, subset, position and case."""
         rows = [
             (critic, subset, position, case)
             for critic, (cases, subset) in enumerate(zip(self.critics, self.subsets, strict=True), 1)
@@ -114,16 +114,16 @@ def assign_cases(
     groups: Sequence[str] | str = (),
     **settings: Any,
 ) -> Assignment:
-    """Deal cases out to critics: each case to `per_case` critics, to each critic `per_critic` cases.
+    """Assign cases to critics: `per_critic` cases to each critic, `per_case` critics to each case.
 
     Cases are sorted by group and label, shuffled within, and dealt in turn, so that the numbers of cases of a group
-    that two critics see differ by at most one. Where the cases do not fill whole subsets, the rest is left out evenly.
+    that two critics see differ by at most one. If the cases do not fill whole subsets, the rest is omitted evenly.
 
     Parameters
     ----------
     data : the cases: a data frame, a mapping of columns or a file.
-    id, decision : the columns that identify a case and hold what the system decided.
-    groups : columns of the groups to cover; several are covered together.
+    id, decision : the columns of case ids and of the system's decisions.
+    groups : columns of the groups to cover; several columns are covered jointly.
     **settings : the fields of `CaseSettings`.
 
     Examples
@@ -138,7 +138,7 @@ def assign_cases(
 
 
 def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
-    """Deal cases out to critics as the settings say."""
+    """Assign cases to critics according to the settings."""
     group, label = cases.group, cases.label
     rng = np.random.default_rng(spec.seed)
     chosen, notes = _chosen(group, label, spec, rng)
@@ -161,7 +161,7 @@ def deal_cases(cases: Cases, spec: CaseSettings) -> Assignment:
 
 
 def read_cases(data: object, id_column: str, decision: str, groups: Sequence[str]) -> Cases:
-    """Read the cases and check that each has an id of its own and a decision."""
+    """Read the cases and check that each has a unique id and a decision."""
     columns, _ = read_columns(data)
     require_known((id_column, decision, *groups), columns, "column {name} is not in the cases")
     ids, labels = as_text(columns[id_column]), as_text(columns[decision])
@@ -185,7 +185,7 @@ def read_cases(data: object, id_column: str, decision: str, groups: Sequence[str
 def _chosen(
     group: IntArray, label: IntArray, spec: CaseSettings, rng: np.random.Generator
 ) -> tuple[IntArray, list[Message]]:
-    """Return as many cases as fill whole subsets, in the same shares of groups and labels as all cases."""
+    """Return a sample of cases that fills whole subsets, with the shares of groups and labels of all cases."""
     have = len(group)
     wanted = have if spec.cases is None else spec.cases
     if wanted > have:
@@ -207,7 +207,7 @@ def _chosen(
 def _covering_deal(
     cases: Cases, chosen: IntArray, subsets: int, spec: CaseSettings, rng: np.random.Generator
 ) -> IntArray:
-    """Return the subset of each case; when everything must be covered, try new deals until it is."""
+    """Return the subset of each case; if every group and label must be covered, retry until it is."""
     group, label = cases.group[chosen], cases.label[chosen]
     for what, codes, names in (("group", group, cases.group_names), ("label", label, cases.label_names)):
         sizes = np.bincount(codes, minlength=len(names))
@@ -233,7 +233,7 @@ def _covering_deal(
 
 
 def _deal(group: IntArray, label: IntArray, subsets: int, rng: np.random.Generator) -> IntArray:
-    """Sort by group and label in a random order of both, shuffle within, and deal in turn."""
+    """Return a random subset for each case: cases sorted by group and label, shuffled within, dealt in turn."""
     groups, labels = rng.permutation(int(group.max()) + 1), rng.permutation(int(label.max()) + 1)
     order = np.lexsort((rng.random(len(group)), labels[label], groups[group]))
     deal = np.empty(len(group), dtype=np.int64)
@@ -258,7 +258,7 @@ def _coverage(
 
 
 class Critics(Settings):
-    """What simulated critics are like.
+    """Settings of simulated critics.
 
     Examples
     --------
@@ -275,7 +275,7 @@ class Critics(Settings):
     reasons: float = Field(0.3, ge=0, le=1, description="Share of answers with a reason in words.")
 
     def rate(self, group: str) -> float:
-        """Return the chance of disagreement in a group."""
+        """Return the probability of disagreement in a group."""
         return self.groups.get(group, self.disagree)
 
 
@@ -291,16 +291,16 @@ def simulate_feedback(
     critics: Critics | Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Responses:
-    """Make the responses of one disagreement study: every critic of an assignment judges their cases.
+    """Simulate the responses of a disagreement study: each critic of an assignment judges their cases.
 
     Parameters
     ----------
-    data : the cases, as given to `assign_cases`.
-    assignment : who sees what; `assign_cases` makes it.
+    data : the cases, as for `assign_cases`.
+    assignment : the assignment of cases, from `assign_cases`.
     id, decision, groups : the columns, as in `assign_cases`.
-    labels : all labels, lowest first: nobody finds the lowest too high or the highest too low. By default those seen.
-    answers : what critics can say; with 'too_high' or 'too_low' disagreement has a direction.
-    critics : what critics are like, or its settings as a mapping.
+    labels : all labels, lowest first: the highest is never too low nor the lowest too high. By default the data's.
+    answers : the allowed answers; with 'too_high' or 'too_low' disagreement has a direction.
+    critics : the settings of the simulated critics, as `Critics` or a mapping.
     seed : the same seed gives the same answers.
 
     Examples
@@ -341,7 +341,7 @@ def simulate_feedback(
 def _chance_to_disagree(
     cases: Cases, *, rows: IntArray, critic: IntArray, careless: BoolArray, who: Critics, rng: np.random.Generator
 ) -> FloatArray:
-    """Return the chance of every answer to be a disagreement; careless critics toss a coin."""
+    """Return the probability of disagreement for every answer; 0.5 for careless critics."""
     rates = np.array([who.rate(name) for name in cases.group_names])[cases.group[rows]]
     odds = np.log(rates / (1 - rates)) + who.leaning * rng.standard_normal(len(careless))[critic]
     odds += who.case * rng.standard_normal(len(cases.ids))[rows]
@@ -349,7 +349,7 @@ def _chance_to_disagree(
 
 
 def _rows(cases: Cases, assignment: Assignment) -> IntArray:
-    """Return which case each answer is about, critic by critic."""
+    """Return the row of the case of each answer, critic by critic."""
     indices = {name: index for index, name in enumerate(cases.ids)}
     try:
         return np.array([indices[case] for seen in assignment.critics for case in seen], dtype=np.int64)
@@ -360,7 +360,7 @@ def _rows(cases: Cases, assignment: Assignment) -> IntArray:
 def _words(
     against: BoolArray, level: IntArray, *, highest: int, answers: Sequence[str], who: Critics, rng: np.random.Generator
 ) -> list[str]:
-    """Return the answers in words; where both directions are open, chance picks one."""
+    """Return the answers as words; if both directions are possible, one is drawn at random."""
     allowed = set(answers)
     require_known(answers, FEEDBACK, "`answers` got {name}")
     if "agree" not in allowed or len(allowed) < 2:

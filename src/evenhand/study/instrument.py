@@ -26,7 +26,7 @@ from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
 _TRIES = 500
-"""People of a group that are tried as K before the next group's turn; each costs a look at everybody."""
+"""The number of people of a group tried as K before the next group; each try scans all people."""
 _DIFFERENT = {"A": (False, False), "B": (True, False), "C": (False, True), "D": (True, True)}
 
 
@@ -35,27 +35,27 @@ def design_sets(
 ) -> Instrument:
     """Choose sets of five people to compare.
 
-    K's come from the groups in turn; the others are taken from the groups that the sets hold fewest of. Everybody is
-    in at most one set. Among those who fit, chance decides, by the seed; of several draws the one is kept in which the
-    two distances go together least.
+    The K's come from the groups in turn; the others come from the groups with the fewest people in the sets. Nobody is
+    in more than one set. The choice among eligible people is random, by the seed; of several draws the one with the
+    least correlated distances is kept.
 
     Parameters
     ----------
     table
-        The people, with an id; a group role to balance over and scores to show for K where they are wanted.
+        The people, with an id; groups to balance over, and scores to show for K, are optional.
     trajectory
         Columns of one feature over time, earliest first; at least three.
     balance
         Group column to balance over; by default the first.
     model
-        Whose score is shown for K; by default the only model, or none.
+        The model whose score is shown for K; by default the only model, or none.
     **settings
-        The fields of `SetSettings`: how many sets, the limits of similar and different, the seed.
+        The fields of `SetSettings`: the number of sets, the limits of similar and different, the seed.
 
     Raises
     ------
     DataError
-        When the table does not hold as many sets as wanted; the message says what was missing.
+        If the table does not allow as many sets as requested; the message names the reason.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def design_sets(
 
 @dataclass(frozen=True, kw_only=True)
 class _Pool:
-    """The people to choose from: values, measures (people, 2) in standard deviations, groups and scores."""
+    """The eligible people: values, measures (people, 2) in standard deviations, groups and scores."""
 
     ids: tuple[str, ...]
     values: FloatArray
@@ -121,14 +121,14 @@ def _pool(
 
 
 def _balanced_column(columns: Sequence[str], balance: str | None) -> str | None:
-    """Return the group column to balance over; None where the table has none."""
+    """Return the group column to balance over; None if the table has no groups."""
     if balance is not None:
         require_choice("balance", balance, columns)
     return balance or (columns[0] if columns else None)
 
 
 def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[Message, ...]]:
-    """Tell who has a whole trajectory and a known group, and say how many have not."""
+    """Return a mask of people with a complete trajectory and a known group, and notes on the rest."""
     whole: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
     notes = tuple(
         say(key, n=int(left_out.sum()))
@@ -144,7 +144,7 @@ def _usable(values: FloatArray, unknown: BoolArray) -> tuple[BoolArray, tuple[Me
 
 
 def _measures(values: FloatArray, spec: SetSettings) -> tuple[FloatArray, FloatArray]:
-    """Return the measure and the total of every trajectory, (people, 2), and their standard deviations."""
+    """Return the measure and the total of every trajectory, shape (people, 2), and their standard deviations."""
     raw = np.column_stack([trajectory_measure(values, spec.measure, spec.times), values.sum(axis=1)])
     unit = raw.std(axis=0)
     if not (unit > 0).all():
@@ -162,7 +162,7 @@ def _scores(scores: Mapping[str, FloatArray], model: str | None) -> FloatArray |
 
 
 class _Chooser:
-    """Chooses sets one after the other; nobody twice, groups in turn."""
+    """Chooses sets one after the other, each person at most once and groups in turn."""
 
     def __init__(self, pool: _Pool, spec: SetSettings) -> None:
         self.pool, self.spec = pool, spec
@@ -173,7 +173,7 @@ class _Chooser:
         self.missing = dict.fromkeys(("A", "B", "C", "D"), 0)
 
     def next_set(self, name: str) -> SubjectSet:
-        """Return the next set, or say what the table lacks."""
+        """Return the next set; raise with the missing roles if none is possible."""
         order = np.lexsort((self.rng.random(self.as_reference.size), self.held, self.as_reference))
         for group in order:
             people = self.rng.permutation(np.flatnonzero(self.free & (self.pool.codes == group)))
@@ -193,7 +193,7 @@ class _Chooser:
         )
 
     def _hint_for_copies(self) -> str:
-        """Say how far one step of the first value moves the copy A away from K, and what the limits are."""
+        """Return advice that compares the effect of one `step` on the copy A with the limits."""
         spec = self.spec
         change = np.zeros(self.pool.values.shape[1])
         change[0] = spec.step
@@ -206,7 +206,7 @@ class _Chooser:
         )
 
     def _around(self, person: int) -> tuple[FloatArray, dict[str, int]] | None:
-        """Return A's values and who B, C and D are, or None when somebody is missing."""
+        """Return A's values and the people in the roles B, C and D; None if a role cannot be filled."""
         copy = self._copy(person)
         if copy is None:
             self.missing["A"] += 1
@@ -230,12 +230,12 @@ class _Chooser:
         return others
 
     def _crossing(self, person: int, copy: FloatArray, others: Mapping[str, int]) -> float:
-        """Return how far the two distances to K go together over the four pairs."""
+        """Return the correlation of the two distances to K over the four pairs."""
         measures = np.vstack([self._measured(copy), self.pool.measures[list(others.values())]])
         return crossing_of(np.abs(measures - self.pool.measures[person])) or 0.0
 
     def _fits(self, measures: FloatArray, person: int, role: str) -> BoolArray:
-        """Tell whose trajectory and aggregate are as near to those of K, or as far from them, as the role wants."""
+        """Return a mask of people whose distances from K in trajectory and aggregate fit a role."""
         reference, spec = self.pool.measures[person], self.spec
         distance = np.abs(measures - reference)
         turned = measures[:, 0] * reference[0] < 0
@@ -249,7 +249,7 @@ class _Chooser:
         return np.asarray(fits & (distance[:, 1] <= spec.similar_aggregate))
 
     def _copy(self, person: int) -> FloatArray | None:
-        """Return K's values with the first time step slightly changed, still similar in both."""
+        """Return K's values with the first time step slightly changed, still similar in both; None if impossible."""
         spec, values = self.spec, self.pool.values[person]
         change = max(spec.step, round(spec.perturb * abs(values[0]) / spec.step) * spec.step)
         for sign in self.rng.permutation([-1.0, 1.0]):
@@ -266,13 +266,13 @@ class _Chooser:
         return np.array([slope, values.sum()]) / self.pool.unit
 
     def _pick(self, people: IntArray, chosen: list[int]) -> int:
-        """Pick at random among those of the group that is held least."""
+        """Return a random person from the group with the fewest people in the sets."""
         held = self.held + np.bincount(self.pool.codes[chosen], minlength=self.held.size)
         of_group = held[self.pool.codes[people]]
         return int(self.rng.choice(people[of_group == of_group.min()]))
 
     def _taken(self, name: str, person: int, copy: FloatArray, others: dict[str, int]) -> SubjectSet:
-        """Take five people out of the pool and make the set of them."""
+        """Remove five people from the pool and return the set of them."""
         real = [person, *others.values()]
         self.free[real] = False
         self.as_reference[self.pool.codes[person]] += 1
@@ -321,7 +321,7 @@ def _quality(subjects: Sequence[Subject], spec: SetSettings) -> SetQuality:
 
 
 def crossing_of(apart: FloatArray) -> float | None:
-    """Return the correlation of the two distances to K over the four pairs (4, 2); None where one does not vary.
+    """Return the correlation of the two distances to K over the four pairs (4, 2); None if one is constant.
 
     Examples
     --------

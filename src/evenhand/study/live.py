@@ -1,4 +1,4 @@
-"""Live estimates of a running study: what the dashboard shows while answers arrive.
+"""Live estimates of a running study, for the dashboard.
 
 The estimates are those of the analysis (`eh.study.analyze`, `eh.disagreement`) with fewer bootstrap resamples, so that
 they keep up; the exclusions of [analysis] are applied first.
@@ -36,18 +36,18 @@ _EFFORT = {
     ("rank_correlation", "aggregate"): ("Overall with aggregate", "correlation"),
     ("effort_weight", None): ("Weight of trajectory", "weight"),
 }
-"""What is estimated, by metric and factor: its label and kind."""
+"""The estimates by metric and factor, each with its label and kind."""
 _DIRECTIONS = {"too_high", "too_low"}
 
 
 def live_estimates(spec: StudySpec) -> Estimator:
-    """Return the function that estimates from responses what a study is after.
+    """Return the function that computes a study's live estimates from responses.
 
     For an effort study: in each condition the rank correlations of the overall distance with the trajectory and the
     aggregate distance, and the weight of trajectory, with intervals by the bootstrap of people. For a disagreement
     study:
-    for each grouping the gaps of the metrics of fairness, with their bounds and intervals. What cannot be estimated yet
-    is None, and `status` says why.
+    for each grouping the gaps of the fairness metrics, with their bounds and intervals. A value that cannot be
+    estimated yet is None, with the reason in `status`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _gaps(live: Live, asked: Disagreement, cases: Table, kept: Responses, seed: 
 
 
 def _cases(spec: StudySpec, asked: Disagreement) -> Table | None:
-    """Return the cases with their groups; None where the study names no groups to compare."""
+    """Return the table of cases with groups; None if the study compares no groups."""
     if not asked.groups:
         return None
     columns, _ = read_columns(spec.folder / asked.cases)
@@ -166,12 +166,12 @@ def _undefined(label: str, group: str, why: Message) -> Estimate:
 
 
 def audit_study(responses: Responses, spec: StudySpec, by: str | None = None) -> eh.Audit:
-    """Analyse the answers of a study: the analysis of an effort study, or the disagreement audit of the cases.
+    """Analyse a study's answers: the study analysis for 'effort', or the disagreement audit of its cases.
 
     Parameters
     ----------
     responses, spec : the answers and the study.
-    by : the question about people that says the kind of critic; by default the study's own.
+    by : the question about people whose answers define the kinds of critics; by default the study's setting.
     """
     about = {"title": spec.words(spec.title), "system": f"the study {spec.name}"}
     if spec.disagreement is None:

@@ -1,8 +1,8 @@
-"""The sentences on a study's people, cases and answers: what was left out, and how answers were read."""
+"""The messages about a study's people, cases and answers: exclusions and remarks on reading."""
 
 from __future__ import annotations
 
 from evenhand.messages import Catalogue
 
 say = Catalogue("responses", "evenhand.study")
-"""Makes a message of the sentences on people, cases and answers."""
+"""Builds messages about people, cases and answers."""

@@ -1,4 +1,4 @@
-"""Who was recruited: the filters that a study declares, checked against the recruiter's own export."""
+"""Check recruited people against a study's filters, using the recruiter's export."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evenhand.study.schema import as_text, read_columns, require_known
 from evenhand.study.settings import Filter, Recruitment
 
 UNTOLD = ("data_expired", "consent_revoked", "rather not say", "prefer not to say", "not applicable / rather not say")
-"""What Prolific writes where it does not tell, in small letters; an empty cell says the same."""
+"""Prolific's values for unknown, in lower case; an empty cell also means unknown."""
 _SEVERAL = re.compile(r"[,;|]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecruitRecord:
-    """Whether one person passes one filter: 'meets', 'breaks', or 'unknown' if the recruiter does not say."""
+    """Whether one person passes one filter: 'meets', 'breaks', or 'unknown' if the export has no value."""
 
     recruitment_id: str
     participant: str
@@ -31,16 +31,16 @@ class RecruitRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RecruitCheck:
-    """What the recruiter's export says of the people of a study.
+    """The comparison of a recruiter's export with the people of a study.
 
     Parameters
     ----------
-    records : one for each person who is in both and each filter that can be checked.
-    unmatched : ids of people in the study whom the export does not have.
+    records : one record per person in both and checkable filter.
+    unmatched : ids of people in the study that are missing from the export.
     absent : ids in the export that never came to the study.
-    repeated : ids that the export has in more than one row with different values; the rows are all checked.
-    unchecked : filters whose column the export lacks, each with the nearest name.
-    without_id : participants who came without an id, or whose id was erased.
+    repeated : ids with several rows of different values in the export; all their rows are checked.
+    unchecked : filters whose column is missing from the export, each with the nearest name.
+    without_id : participants without an id, or with an erased id.
     """
 
     records: tuple[RecruitRecord, ...]
@@ -51,7 +51,7 @@ class RecruitCheck:
     without_id: tuple[str, ...]
 
     def people(self, status: str) -> tuple[str, ...]:
-        """Return the ids of people whose worst filter is of a status: who breaks one, else does not tell one."""
+        """Return the ids of people with the given status over all filters; 'breaks' outranks 'unknown'."""
         order = ("meets", "unknown", "breaks")
         worst: dict[str, int] = {}
         for record in self.records:
@@ -66,8 +66,8 @@ def check_recruits(
 
     Parameters
     ----------
-    export : a file, a data frame or a mapping of columns, one row a person (a submission, where there are several).
-    people : the recruitment id and the participant's code of everybody in the study; None for who has no id.
+    export : a file, a data frame or a mapping of columns, with one row per person or submission.
+    people : recruitment id (or None) and participant's code of everyone in the study.
     recruitment : [recruitment] of the study: its `filters`, and `export_id`, the column of the ids.
 
     Examples
@@ -98,7 +98,7 @@ def check_recruits(
 
 
 _Told: TypeAlias = dict[str, dict[str, list[str | None]]]
-"""What an export holds, by id and then by column; as many values as the person has rows."""
+"""The values of an export by id and column, one value per row of the person."""
 
 
 def _told_of_each(ids: Sequence[Any], columns: Mapping[str, Any]) -> _Told:
@@ -113,21 +113,21 @@ def _told_of_each(ids: Sequence[Any], columns: Mapping[str, Any]) -> _Told:
 
 
 def _repeated(told: _Told) -> Iterator[str]:
-    """Yield the ids of people whose rows differ."""
+    """Yield the ids of people with several rows that differ."""
     for one, columns in told.items():
         if any(len(set(values)) > 1 for values in columns.values()):
             yield one
 
 
 def _unchecked(filters: Iterable[Filter], columns: Collection[str]) -> Iterator[str]:
-    """Yield the columns that filters ask for and the export lacks, each with the nearest name."""
+    """Yield messages on filters whose column is missing from the export, each with the nearest name."""
     for rule in filters:
         if rule.column not in columns:
             yield f"the export has no column {rule.column!r}; {did_you_mean(rule.column, columns)}"
 
 
 def _record(one: str, participant: str, rule: Filter, values: Sequence[str | None]) -> RecruitRecord:
-    """Return how a person does by a filter; of several rows, the worst."""
+    """Return whether a person passes a filter; of several rows, the worst counts."""
     states = [(_status(rule, value), value) for value in values]
     status, value = max(states, key=lambda state: ("meets", "unknown", "breaks").index(state[0]))
     return RecruitRecord(

@@ -1,4 +1,4 @@
-"""Power before data: what a planned study could show with so many people."""
+"""Power analysis of a planned study by simulation."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from evenhand.study.simulate import power as simulated_power
 from evenhand.study.spec import read_study
 
 _STUDIES = 200
-"""Simulated studies for each step of the search."""
+"""The number of simulated studies in each step of the search."""
 
 
 def is_study(path: str | os.PathLike[str]) -> bool:
-    """Return whether a settings file is a `study.toml`, and not an `audit.toml`."""
+    """Return whether a settings file is a `study.toml` rather than an `audit.toml`."""
     return "consent" in read_toml(os.fspath(path), "write one with: evenhand init DATA")
 
 
 def plan_study(
     path: str | os.PathLike[str], people: int | None = None, *, power: float | None = None, seed: int = 0
 ) -> PowerLine:
-    """Return which weight of trajectory a study could tell from one half.
+    """Return the smallest deviation of the weight of trajectory from one half that a study would detect.
 
     Parameters
     ----------
     path : the `study.toml` of an effort study.
-    people : people planned in one condition.
+    people : planned number of people in one condition.
     power : the required power; by default 0.8.
     seed : the same seed gives the same answer.
     """

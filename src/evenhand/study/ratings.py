@@ -1,4 +1,4 @@
-"""Ratings of reasons: which reasons are rated, the ratings as a table, and who is paid for the best."""
+"""Ratings of reasons: the reasons to rate, the ratings as a table, and the scores for bonuses."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ABOUT = (
     ("decision", "Decision"),
     ("answer", "Answer"),
 )
-"""What a rater sees of the answer that a reason belongs to, and what it is called."""
+"""The columns of the answer that a rater sees beside its reason, with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What one rater gave to one reason: points from 1, or why it is left out; `step` is the answer's."""
+    """One rater's rating of one reason: a score from 1, or why it is left out; `step` identifies the answer."""
 
     participant: str
     step: str
@@ -42,7 +42,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason to be rated: an id that tells nobody who wrote it, whose it is, what it is about, and the words."""
+    """A reason to be rated: an anonymous id, its author, the step, the context and the text."""
 
     id: str
     participant: str
@@ -53,7 +53,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingAgreement:
-    """How far two raters agree in 'points' or in what is 'left out': a metric of the agreement audit."""
+    """An agreement metric of two raters, for their 'points' or for what they 'left out'."""
 
     what: str
     title: str
@@ -67,7 +67,7 @@ class RatingAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonScore:
-    """A person's reasons: how many count, the value, the rank, whether they are paid, and 'ok' or why not."""
+    """A person's score for their reasons: number, value, rank, bonus, and 'ok' or why there is no score."""
 
     participant: str
     reasons: int = 0
@@ -78,12 +78,12 @@ class ReasonScore:
 
 
 def reasons_to_rate(responses: Responses, first: int | None = None) -> list[Reason]:
-    """Return the reasons of everybody who finished, in the order of the answers.
+    """Return the reasons of all participants who finished, in the order of the answers.
 
     Parameters
     ----------
     responses : the answers of a study.
-    first : only those for the first so many sets or cases of a person, in the order that they saw.
+    first : limit to each person's first sets or cases, in display order; None for all.
     """
     if "reason" not in responses.answers:
         return []
@@ -110,7 +110,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 def rating_columns(reasons: Sequence[Reason], ratings: Sequence[Rating]) -> dict[str, list[Any]]:
-    """Return ratings as a table with a row for each, as `eh.agreement` reads it: `reason`, `rater`, `rating`.
+    """Return ratings as columns for `eh.agreement`, one row per rating: `reason`, `rater`, `rating`.
 
     Examples
     --------
@@ -137,19 +137,19 @@ def reason_scores(
     of: Literal["mean", "best", "total"] = "mean",
     share: float = 0.1,
 ) -> list[ReasonScore]:
-    """Return everybody's score for their reasons, with rank and bonus, the highest first.
+    """Return each finished participant's score for their reasons, with rank and bonus, the highest first.
 
-    A reason counts where both raters gave it points and neither left it out; its value is the mean of the two.
-    A person's is the mean, the largest or the sum of those. The highest `share` of all who finished are paid, at least
-    one, with all who tie with the last of them; nobody without a reason that counts is.
+    A reason counts if both raters scored it; its value is the mean of the two scores.
+    A person's value is the mean, maximum or sum of their reasons' values. The highest `share` of those who finished are
+    paid, at least one person, including ties for the last place; people without a counted reason are never paid.
 
     Parameters
     ----------
-    reasons, ratings : what people wrote, and what was given to it.
+    reasons, ratings : the reasons, and their ratings.
     raters : the two raters.
     finished : the participants who finished.
-    of : what a person's value is.
-    share : how many of those who finished are paid.
+    of : how a person's value is computed from their reasons.
+    share : the share of finished participants to pay.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def reason_scores(
 def _values_of_reasons(
     reasons: Sequence[Reason], ratings: Sequence[Rating], raters: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
-    """Yield the value of each reason that counts, with who wrote it."""
+    """Yield the author and the value of each counted reason."""
     points = {(given.participant, given.step, given.rater): given.score for given in ratings}
     for who, step in dict.fromkeys((one.participant, one.step) for one in reasons):
         known = [score for rater in raters if (score := points.get((who, step, rater))) is not None]
@@ -197,7 +197,7 @@ def _combined(values: list[float], of: Literal["mean", "best", "total"]) -> floa
 
 @dataclass(frozen=True)
 class RatedReasons:
-    """The reasons of a study, and what its two raters gave to them."""
+    """The reasons of a study with the ratings of its two raters."""
 
     reasons: Sequence[Reason]
     ratings: Sequence[Rating]
@@ -205,18 +205,18 @@ class RatedReasons:
 
     @classmethod
     def of(cls, responses: Responses, ratings: Sequence[Rating], settings: Rationales) -> RatedReasons:
-        """Return those of the answers of a study."""
+        """Return the rated reasons of a study's responses."""
         return cls(reasons_to_rate(responses, settings.first), ratings, settings)
 
     def by(self, rater: str) -> dict[tuple[str, str], Rating]:
-        """Return what one rater gave, by participant and step."""
+        """Return one rater's ratings, by participant and step."""
         keys = {(one.participant, one.step) for one in self.reasons}
         given = {(one.participant, one.step): one for one in self.ratings if one.rater == rater}
         return {key: one for key, one in given.items() if key in keys}
 
     @property
     def by_both(self) -> int:
-        """How many reasons both raters have rated or left out."""
+        """The number of reasons that both raters rated or left out."""
         return len(set.intersection(*(set(self.by(rater)) for rater in self.settings.raters)))
 
     def columns(self) -> dict[str, list[Any]]:
@@ -225,10 +225,10 @@ class RatedReasons:
 
     @cached_property
     def agreement(self) -> list[RatingAgreement]:
-        """How far the two raters agree on the reasons that both rated, by the agreement audit; nothing without raters.
+        """The agreement of the two raters on the reasons that both rated; empty without raters.
 
-        Points are compared on an ordinal scale, over the reasons to which both gave some; what is left out is compared
-        as yes or no, over all that both saw.
+        Scores are compared on an ordinal scale, over the reasons scored by both; leaving out is compared as a
+        yes/no value, over all reasons that both rated or left out.
         """
         if not self.settings.raters:
             return []
@@ -243,7 +243,7 @@ class RatedReasons:
 def _agreement_on(
     what: str, held: Sequence[Mapping[tuple[str, str], Any]], settings: Mapping[str, Any]
 ) -> Iterator[RatingAgreement]:
-    """Yield how far two raters agree on what both hold, or why that cannot be said."""
+    """Yield the agreement of two raters on the reasons rated by both, or why it is undefined."""
     import evenhand as eh
 
     first, second = held

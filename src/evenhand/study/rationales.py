@@ -1,4 +1,4 @@
-"""Rationales: people's reasons, written out for coding, the codes of two coders read back, and how far they agree."""
+"""Rationales: export of people's reasons for coding, import of two coders' codes, and their agreement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SEPARATOR = ";"
 
 @dataclass(frozen=True, kw_only=True)
 class CodeShare(Record):
-    """The share of rationales with a code: by one coder or by both, published (rows) or clustered (people)."""
+    """The share of rationales with a code, by one coder or both; published (by rows) or clustered (by people)."""
 
     condition: str
     code: str
@@ -47,7 +47,7 @@ class CodeShare(Record):
 
 @dataclass(frozen=True)
 class CodeAgreement(Record):
-    """How far two coders agree on one code, or on all codes of a rationale together (code '(all)')."""
+    """The agreement of two coders on one code, or on the set of codes of a rationale (code '(all)')."""
 
     code: str
     statistic: str
@@ -58,7 +58,7 @@ class CodeAgreement(Record):
 
 @dataclass(frozen=True)
 class UncountedRationales(Record):
-    """How many rationales are not in the shares, and why."""
+    """The number of rationales left out of the shares, with the reason."""
 
     n: int
     reason: Message
@@ -66,13 +66,13 @@ class UncountedRationales(Record):
 
 @dataclass(frozen=True, repr=False)
 class CodedRationales:
-    """What two coders made of the rationales.
+    """The results of coding rationales by two coders.
 
     Parameters
     ----------
-    shares, agreement : the tables.
+    shares, agreement : the tables of results.
     coders : their names.
-    left_out : rationales that are not in the shares, and why.
+    left_out : rationales left out of the shares, with the reason.
     """
 
     shares: tuple[CodeShare, ...]
@@ -81,7 +81,7 @@ class CodedRationales:
     left_out: tuple[UncountedRationales, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
+        """Return the contents as plain values for JSON."""
         return {
             "coders": list(self.coders),
             "shares": [share.to_dict() for share in self.shares],
@@ -113,16 +113,16 @@ def rationale_sheet(
     blind: bool = True,
     seed: int = 0,
 ) -> dict[str, list[Any]]:
-    """Return the rationales as columns for coding: id, text, what it is about, and an empty column `codes`.
+    """Return the rationales as columns for coding: id, text, context, and an empty column `codes`.
 
-    The order is random, and the id does not tell who wrote it, so that coders do not see one person's answers together.
+    The order is random, and the id is anonymous, so that coders do not see one person's answers together.
 
     Parameters
     ----------
-    responses : the answers, as analysed.
+    responses : the analysed answers.
     source : 'reason' (of the risk score or the feedback) or 'factor_text' (the other factor).
-    items : only these sets or cases; the paper codes the first set.
-    blind : whether the condition is kept from the coders.
+    items : limit to these sets or cases; the paper codes the first set.
+    blind : whether to hide the condition from the coders.
     seed : seed of the order.
 
     Examples
@@ -148,7 +148,7 @@ def rationale_sheet(
 
 
 def export_rationales(responses: Responses, path: str | os.PathLike[str], **options: Any) -> Path:
-    """Write the sheet of `rationale_sheet` as CSV; coders fill in `codes`, several separated by ';'."""
+    """Write the columns of `rationale_sheet` as CSV; coders fill in `codes`, separated by ';'."""
     return save_text(path, write_csv(rationale_sheet(responses, **options)))
 
 
@@ -161,16 +161,16 @@ def code_rationales(
     codes: Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> CodedRationales:
-    """Read the codes of two coders and return shares by code and how far the two agree.
+    """Return the shares of codes from two coders' sheets, and the coders' agreement.
 
     Parameters
     ----------
-    responses : the answers the sheet was made of.
+    responses : the answers from which the sheet was made.
     coded : the two coders by name: each a filled-in sheet, as a file, a data frame or a mapping of columns.
-    source : the column the sheet was made of.
-    exclude : codes that take a rationale out of the shares when either coder gave one, such as 'vague'.
-    codes : all codes there are; others are then an error. By default those that were given.
-    confidence : of the intervals.
+    source : the column from which the sheet was made.
+    exclude : codes such as 'vague' that exclude a rationale from the shares if either coder assigned one.
+    codes : all allowed codes; any other is an error. By default the codes in the sheets.
+    confidence : confidence level of the intervals.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def code_rationales(
 
 @dataclass(frozen=True)
 class _Coding:
-    """What both coders marked: the answers coded by both, which of them count, the marks of each, and codes shown."""
+    """Both coders' codes: the rows coded by both, which of them count, each coder's marks, and the codes shown."""
 
     rows: IntArray
     kept: BoolArray
@@ -216,12 +216,12 @@ class _Coding:
 
 
 def _marks(sheet: Mapping[str, frozenset[str]], ids: Sequence[str], names: Sequence[str]) -> BoolArray:
-    """Return which codes a coder gave to which rationales."""
+    """Return a boolean array (rationale, code) of the codes that a coder assigned."""
     return np.array([[name in sheet[identifier] for name in names] for identifier in ids])
 
 
 def reason_rows(responses: Responses, source: str, items: Sequence[str] | None) -> IntArray:
-    """Return the answers with a text, of some items if they are named."""
+    """Return the rows of answers with a text, optionally of some items only."""
     require_choice("source", source, SOURCES)
     texts = responses.answers.get(source)
     if texts is None:
@@ -233,7 +233,7 @@ def reason_rows(responses: Responses, source: str, items: Sequence[str] | None) 
 
 
 def reason_ids(responses: Responses) -> list[str]:
-    """Return an id for every answer that does not tell who gave it, the same whenever it is made."""
+    """Return an anonymous, reproducible id for every answer."""
     names = responses.people["participant"][responses.person]
     return [
         hashlib.sha256(f"{who}\x1f{pair}".encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Responses: what people answered, in one tidy schema for both kinds of study, and who is left out of the analysis."""
+"""Responses: participants' answers in one tidy schema for both kinds of study, and exclusion rules."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from evenhand.table.frames import build_frame
 from evenhand.table.keys import shown
 
 CORE = {"effort": ("trajectory", "aggregate", "overall"), "disagreement": ("answer",)}
-"""What an answer must hold to count as given."""
+"""The columns that an answer must have to be complete, by kind of study."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExclusionRecord:
-    """People left out by one rule.
+    """The people excluded by one rule.
 
     Parameters
     ----------
-    rule, limit : the rule by name, and as what people did who break it.
-    people, rows : how many people it took out, and their answers.
-    broken : how many people broke it in all; some had been taken out by an earlier rule.
-    participants : who they were.
+    rule, limit : the name of the rule, and a description of the behaviour that breaks it.
+    people, rows : the numbers of people and of answers that it excluded.
+    broken : the number of all people who broke it, including those excluded by an earlier rule.
+    participants : the excluded participants.
     """
 
     rule: str
@@ -54,12 +54,12 @@ class Responses:
     Parameters
     ----------
     kind : 'effort' (people compare pairs) or 'disagreement' (people agree with decisions or not).
-    people : one entry a person: the columns of the schema that belong to people, and any others.
-    answers : one entry an answer; `person` says whose.
-    points : how many points the scale of similarity has.
-    excluded : who was left out, by rule.
-    notes : what a reader should know of how they were read.
-    backend : the data-frame library that `to_frame` answers in.
+    people : columns with one entry per person, from the schema or additional.
+    answers : columns with one entry per answer; `person` is the index of its person.
+    points : number of points of the similarity scale.
+    excluded : the excluded people, by rule.
+    notes : remarks on how the answers were read.
+    backend : the data-frame library that `to_frame` uses.
 
     Examples
     --------
@@ -80,17 +80,17 @@ class Responses:
 
     @property
     def analysis(self) -> AuditDescriptor:
-        """The descriptor of their analysis, by which `eh.audit` knows them."""
+        """The descriptor of the analysis that `eh.audit` runs on these responses."""
         return study_analysis()
 
     @property
     def person(self) -> IntArray:
-        """Whose answer each answer is: places in `people`."""
+        """The person of each answer, as an index into `people`."""
         return np.asarray(self.answers["person"], dtype=np.int64)
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions, sorted; one empty name where the study has none."""
+        """The conditions, sorted; one empty name if the study has no conditions."""
         return tuple(sorted({str(name or "") for name in self.people["condition"]}))
 
     def condition_of_rows(self) -> Values:
@@ -98,22 +98,22 @@ class Responses:
         return np.array([str(name or "") for name in self.people["condition"]], dtype=object)[self.person]
 
     def numbers(self, name: str) -> FloatArray:
-        """Return a column of numbers, one an answer; all nan where the study did not ask."""
+        """Return a numeric column with one entry per answer; all nan if the study lacks it."""
         values = self.answers.get(name)
         return np.full(len(self.person), np.nan) if values is None else np.asarray(values, dtype=np.float64)
 
     def output(self) -> FloatArray:
-        """Return the output distance of each pair: how far the risk found fair is from that of K."""
+        """Return the output distance of each pair: the absolute difference of the risk found fair from K's risk."""
         return np.abs(self.numbers("risk") - self.numbers("risk_reference"))
 
     def pairs(self) -> Values:
-        """Return what each answer is about as one text: condition, item and subject."""
+        """Return the condition, item and subject of each answer as one text."""
         subject = self.answers.get("subject")
         parts = [self.condition_of_rows(), self.answers["item"], *([] if subject is None else [subject])]
         return np.array(["/".join(str(part) for part in row) for row in zip(*parts, strict=True)], dtype=object)
 
     def keep(self, people: BoolArray, excluded: tuple[ExclusionRecord, ...] = ()) -> Responses:
-        """Return the responses of some of the people."""
+        """Return the responses of the people selected by a mask."""
         rows = people[self.person]
         index = np.cumsum(people) - 1
         answers = {name: values[rows] for name, values in self.answers.items()}
@@ -122,7 +122,7 @@ class Responses:
         return replace(self, people=kept, answers=answers, excluded=(*self.excluded, *excluded))
 
     def to_columns(self) -> dict[str, Values]:
-        """Return the tidy table: one row an answer, and one with an empty item for who answered nothing."""
+        """Return the tidy table: a row per answer, and a row with an empty item for people without answers."""
         silent = np.setdiff1d(np.arange(len(self.people["participant"])), self.person)
         who = np.concatenate([self.person, silent])
         order = np.argsort(who, kind="stable")
@@ -141,11 +141,11 @@ class Responses:
         return build_frame(masked, backend or self.backend)
 
     def to_csv(self) -> str:
-        """Return our own export: the tidy table as CSV, an apostrophe before text that a spreadsheet would run."""
+        """Return the tidy table as CSV, with an apostrophe before text that a spreadsheet would execute."""
         return write_csv(self.to_columns())
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write our own export to a file."""
+        """Write the tidy table to a CSV file."""
         return schema.save_text(path, self.to_csv())
 
     def __repr__(self) -> str:
@@ -154,13 +154,13 @@ class Responses:
 
 
 def read_responses(data: object, kind: Kind | None = None, *, points: int = len(SCALE)) -> Responses:
-    """Read our own export, or any table whose columns are named as in the schema.
+    """Read responses exported by evenhand, or any table with the column names of the schema.
 
     Parameters
     ----------
     data : a data frame, a mapping of columns, or the path of a CSV, Parquet or JSON file.
-    kind : 'effort' or 'disagreement'; by default what the columns say.
-    points : how many points the scale of similarity has.
+    kind : 'effort' or 'disagreement'; by default inferred from the columns.
+    points : number of points of the similarity scale.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def build_responses(
     notes: tuple[Message, ...] = (),
     backend: str | None = None,
 ) -> Responses:
-    """Check the columns of a tidy table and split them into people and answers, both in one canonical order."""
+    """Check the columns of a tidy table and split them into people and answers in canonical order."""
     kind = schema.kind_of(kind)
     missing = [name for name in schema.REQUIRED[kind] if name not in columns]
     if missing:
@@ -222,14 +222,14 @@ def build_responses(
 def _first_of_each(
     columns: Mapping[str, Values], names: Sequence[str], who: IntArray, people: int
 ) -> dict[str, Values]:
-    """Return the values of columns in the first row of each person."""
+    """Return the values of columns in each person's first row."""
     first = np.full(people, -1)
     first[who[::-1]] = np.arange(len(who))[::-1]
     return {name: columns[name][first] for name in names}
 
 
 def _answer_order(columns: Mapping[str, Values], who: IntArray) -> IntArray:
-    """Return the rows that hold an answer, by person, item and subject."""
+    """Return the rows with an answer, sorted by person, item and subject."""
     rows = np.flatnonzero([item is not None for item in columns["item"]])
     keys = [columns[name][rows].astype(str) for name in ("subject", "item") if name in columns]
     return rows[np.lexsort([*keys, who[rows]])]
@@ -243,7 +243,7 @@ def _typed(name: str, values: list[Any] | Values, points: int, where: str) -> Va
 
 
 def _personal(columns: Mapping[str, Values], who: IntArray, people: int, where: str) -> list[str]:
-    """Return the columns that belong to people; those of the schema must not differ within a person."""
+    """Return the columns that are constant within people; raise if a personal column of the schema is not."""
     personal = []
     for name, values in columns.items():
         known: Column | None = BY_NAME.get(name)
@@ -288,12 +288,12 @@ def _check_answers(responses: Responses, where: str) -> None:
 
 
 def _none_for_false(value: object) -> object:
-    """Accept false for none, which TOML does not have."""
+    """Accept false as None, which TOML lacks."""
     return None if value is False else value
 
 
 class Exclusions(Settings):
-    """The rules, in the order in which they are applied; a person is counted under the first one they break.
+    """The exclusion rules in the order of application; a person counts under the first rule they break.
 
     Examples
     --------
@@ -314,7 +314,7 @@ class Exclusions(Settings):
 
 
 def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | None = None) -> Responses:
-    """Leave out the people that the rules name, and record who and why.
+    """Exclude the people who break a rule, and record them with the rule.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | 
 
 
 def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, Message, BoolArray]]:
-    """Yield every rule in force, what it says, and who breaks it: not those of whom nothing is known."""
+    """Yield every active rule with its description and a mask of people who break it; unknown values never do."""
     if rules.unfinished:
         yield "unfinished", say("unfinished"), _of_person(responses, "finished") == 0
     if rules.failed_checks is not None:
@@ -366,7 +366,7 @@ def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, Mess
 
 
 def answered_share(responses: Responses) -> FloatArray:
-    """Return each person's whole answers over the most that anybody in their condition was asked."""
+    """Return each person's number of complete answers, divided by the largest number asked in their condition."""
     who, people = responses.person, len(responses.people["participant"])
     whole = np.bincount(who, weights=_whole(responses).astype(np.float64), minlength=people)
     asked = np.bincount(who, minlength=people)
@@ -378,14 +378,14 @@ def answered_share(responses: Responses) -> FloatArray:
 
 
 def _whole(responses: Responses) -> BoolArray:
-    """Tell which answers hold all that an answer must."""
+    """Return a mask of complete answers."""
     columns = [responses.answers[name] for name in CORE[responses.kind]]
     held = [~np.isnan(c) if c.dtype.kind == "f" else np.array([v is not None for v in c], dtype=bool) for c in columns]
     return np.asarray(np.logical_and.reduce(held))
 
 
 def _same_answer(responses: Responses) -> BoolArray:
-    """Tell who gave one answer to all questions, of at least four."""
+    """Return a mask of people who gave the same answer throughout, in at least four rows."""
     who, people = responses.person, len(responses.people["participant"])
     texts = np.stack([responses.answers[name].astype(str) for name in CORE[responses.kind]])
     low, high = _extremes(texts, who, people)
@@ -393,7 +393,7 @@ def _same_answer(responses: Responses) -> BoolArray:
 
 
 def _extremes(texts: Values, who: IntArray, people: int) -> tuple[IntArray, IntArray]:
-    """Return the first and the last text of each person in sorted order, as codes; one column an answer."""
+    """Return each person's first and last text in sorted order, as codes; `texts` has a column per answer."""
     codes = np.unique(texts, return_inverse=True)[1].reshape(texts.shape)
     low, high = np.full(people, codes.max(initial=0)), np.zeros(people, dtype=np.int64)
     np.minimum.at(low, who, codes.min(axis=0))

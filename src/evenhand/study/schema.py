@@ -1,6 +1,6 @@
-"""The tidy schema of answers: one row for each thing a person judged, the same columns for every kind of study.
+"""The tidy schema of answers: one row per judged item, with the same columns for every kind of study.
 
-With it comes how tables of a study are read, and written as CSV.
+It also contains functions that read a study's tables.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from evenhand.table.keys import label_of, shown, yes_or_no
 from evenhand.table.sources import engine_errors, fetch, open_source
 
 Kind = Literal["effort", "disagreement"]
-"""What a study asks for: the audit that its answers are for."""
+"""The kind of a study, named after the audit of its answers."""
 KINDS: tuple[Kind, ...] = ("effort", "disagreement")
 Values = npt.NDArray[Any]
-"""A column: floats with nan for gaps, or texts (objects) with None for gaps."""
+"""A column: floats with nan for missing values, or texts (objects) with None for missing values."""
 
 SCALE = ("Very similar", "Similar", "Slightly similar", "Slightly different", "Different", "Very different")
 FACTORS = ("trajectory", "aggregate", "other")
 FEEDBACK = ("agree", "disagree", "too_high", "too_low")
 
 _TICKED = ("x",)
-"""What survey tools write for a ticked box, beside the words that mean yes in every table."""
+"""Survey tools' values for a ticked box, in addition to the words for yes of every table."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Column:
 
     Parameters
     ----------
-    name, description : what it is called and holds.
+    name, description : its name and contents.
     type : 'text', 'number', 'yes_no' (1 or 0), 'scale' (1 to the number of points) or 'share' (0 to 1).
     level : whether it belongs to a person or to one answer.
     kind : the kind of study it belongs to; None for both.
@@ -83,7 +83,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("decision", "What the system decided on the case.", "text", "answer", "disagreement"),
     Column("answer", "agree, disagree, too_high or too_low.", "text", "answer", "disagreement"),
 )
-"""The schema. Further columns are kept: as a person's where they never differ within one, else as an answer's."""
+"""The schema. Additional columns are kept, as a person's if constant within each person, else as an answer's."""
 
 BY_NAME = {column.name: column for column in COLUMNS}
 REQUIRED: dict[Kind, tuple[str, ...]] = {
@@ -93,7 +93,7 @@ REQUIRED: dict[Kind, tuple[str, ...]] = {
 
 
 def kind_of(given: object, name: str = "kind") -> Kind:
-    """Return the kind of study that a word means.
+    """Return a value as a kind of study; raise if it is unknown.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def kind_of(given: object, name: str = "kind") -> Kind:
 
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
-    """Return the columns that a kind of study has.
+    """Return the columns of a kind of study.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def columns_of(kind: Kind) -> tuple[Column, ...]:
 
 
 def as_text(values: Iterable[Any]) -> Values:
-    """Return values as texts without outer blanks; None for what is missing or empty.
+    """Return values as texts without outer blanks; None for missing or empty values.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def as_text(values: Iterable[Any]) -> Values:
 
 
 def as_column(column: Column, values: Iterable[Any], points: int, where: str) -> Values:
-    """Return values in the type of a column, checked; a `DataError` names what does not fit."""
+    """Return values converted to the type of a column; a `DataError` names invalid values."""
     if column.type == "text":
         return as_text(values)
     parse, rule = {
@@ -160,7 +160,7 @@ def _checked(column: Column, values: list[Any], parse: Any, rule: str, where: st
 
 
 def _each(values: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
-    """Parse every different value once."""
+    """Apply a parser once to each distinct value."""
     listed = [None if _gone(value) else value for value in values]
     parsed = {value: parse(value) for value in set(listed) if value is not None}
     return [None if value is None else parsed[value] for value in listed]
@@ -196,7 +196,7 @@ def _yes_no(value: object) -> float | None:
 
 
 def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
-    """Return a table's columns as lists with None for gaps; a CSV file is read as text, so that nothing is guessed."""
+    """Return a table's columns as lists with None for missing values; CSV files are read as text."""
     if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in {".csv", ".tsv", ".txt"}:
         return read_csv(Path(data)), None
     source = open_source(data)
@@ -206,7 +206,7 @@ def read_columns(data: Any) -> tuple[dict[str, list[Any]], str | None]:
 
 
 def read_csv(path: Path) -> dict[str, list[Any]]:
-    """Read a CSV file as text; UTF-8 with or without a mark, else Windows-1252."""
+    """Read a CSV file as text, in UTF-8 with or without a byte-order mark, or else Windows-1252."""
     rows = _csv_rows(path)
     if not rows:
         raise DataError("'{path}' is empty.", path=path)
@@ -229,7 +229,7 @@ def read_csv(path: Path) -> dict[str, list[Any]]:
 
 
 def _csv_rows(path: Path) -> list[list[str]]:
-    """Return the rows of a file that are not empty; a tab separates them where the header has more tabs than commas."""
+    """Return the non-empty rows of a file; the delimiter is a tab if the header has more tabs than commas."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -253,9 +253,9 @@ def require_known(
     error: type[EvenhandError] = ConfigError,
     **args: object,
 ) -> None:
-    """Refuse the first name that is not known, in a sentence with the name in place of {name}; a hint follows.
+    """Raise for the first unknown name; the message has the name for {name}, followed by a hint.
 
-    `args` are what else the sentence is filled with.
+    `args` are further arguments of the message.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def require_known(
 
 
 def save_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a text to a file as it is; return the file."""
+    """Write a text unchanged to a file; return its path."""
     target = Path(path)
     try:
         target.write_text(text, encoding="utf-8", newline="")

@@ -1,4 +1,4 @@
-"""What an effort study shows: sets of five people, how well each separates the two distances, and their settings."""
+"""The instrument of an effort study: sets of five people, the quality of each set, and their settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evenhand.table.frames import build_frame
 
 
 class SetSettings(Settings):
-    """How sets are chosen. Limits are in standard deviations over the table: they mean the same for any feature.
+    """Settings for choosing sets; limits are in standard deviations of the table, comparable over features.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class SetSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One of the five: role, who it is in the table, group, values over time, and the score shown for K.
+    """One of the five people of a set: role, id in the table, group, values over time, and the score shown for K.
 
     `trajectory` and `aggregate` are the measure and the total in standard deviations of the table.
     """
@@ -78,11 +78,11 @@ class SetQuality:
 
     Parameters
     ----------
-    similar_trajectory, different_trajectory : largest trajectory distance to K that should be small, and smallest that
-        should be large.
+    similar_trajectory, different_trajectory : largest trajectory distance from K that should be small, and
+        smallest that should be large.
     similar_aggregate, different_aggregate : the same for totals.
-    margin : how far the nearest of the eight distances is from its limit, as a share of the limit.
-    crossing : correlation of the two distances over the four pairs; 0 is best, for then each can be told apart.
+    margin : smallest distance of the eight from their limits, as a share of the limit.
+    crossing : correlation of the two distances over the four pairs; 0 is best, because it separates their effects.
     """
 
     similar_trajectory: float
@@ -95,7 +95,7 @@ class SetQuality:
 
 @dataclass(frozen=True)
 class SubjectSet:
-    """A set of five, K first."""
+    """A set of five people, K first."""
 
     name: str
     subjects: tuple[Subject, ...]
@@ -104,15 +104,15 @@ class SubjectSet:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Instrument:
-    """The sets of a study, and how they were chosen.
+    """The sets of a study with the settings that produced them.
 
     Parameters
     ----------
     sets : the sets.
     settings : the limits and the seed.
-    trajectory : the columns the values come from.
-    unit_trajectory, unit_aggregate : the standard deviations that distances are measured in.
-    notes : who was left out, and why.
+    trajectory : the columns of the values.
+    unit_trajectory, unit_aggregate : the standard deviations that are the units of distances.
+    notes : remarks on people left out.
     """
 
     sets: tuple[SubjectSet, ...]
@@ -124,12 +124,12 @@ class Instrument:
 
     @property
     def balance(self) -> dict[str, int]:
-        """How many real people of each group the sets hold."""
+        """The number of real people of each group in the sets."""
         groups = [s.group for one in self.sets for s in one.subjects if s.group is not None and not s.perturbed]
         return {group: groups.count(group) for group in sorted(set(groups))}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
+        """Return the contents as plain values for JSON."""
         return {
             "settings": self.settings.model_dump(mode="json"),
             "trajectory": list(self.trajectory),
@@ -141,7 +141,7 @@ class Instrument:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Instrument:
-        """Return the instrument that `to_dict` was made of."""
+        """Return the instrument from the output of `to_dict`."""
         try:
             sets = tuple(map(_subject_set, values["sets"]))
             settings = SetSettings.parse(values["settings"], "the instrument")
@@ -163,7 +163,7 @@ class Instrument:
         return save_text(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return one row a subject: the set, the role, the values and the set's quality."""
+        """Return a row per subject: the set, the role, the values and the set's quality."""
         rows = [(one, subject) for one in self.sets for subject in one.subjects]
         columns: dict[str, list[Any]] = {"set": [one.name for one, _ in rows]}
         for name in ("role", "id", "group", "perturbed", "score", "trajectory", "aggregate"):
@@ -184,5 +184,5 @@ def _subject_set(values: Mapping[str, Any]) -> SubjectSet:
 
 
 def load_instrument(path: str | os.PathLike[str]) -> Instrument:
-    """Read an instrument from the JSON file that `Instrument.save` wrote."""
+    """Read an instrument from a JSON file written by `Instrument.save`."""
     return Instrument.from_dict(read_json(path, "an instrument of design_sets()", DataError))

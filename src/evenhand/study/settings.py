@@ -20,13 +20,13 @@ IS_TEXT = "text shown to people"
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a text must be written: as a pattern for machines, and in a sentence for people."""
+    """The required form of a text, as a pattern for machines and as a phrase for error messages."""
 
     pattern: str
     must: str
 
     def check(self, text: str) -> str:
-        """Return a text that is written so, or refuse it."""
+        """Return a text that matches the pattern; raise otherwise."""
         if re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text) is None:
             raise SettingError("it must {must}; got {text!r}", must=self.must, text=text)
         return text
@@ -39,7 +39,7 @@ class Spelling:
 
 
 def _is_words(value: object) -> object:
-    """Refuse what is neither a text nor one for each language."""
+    """Return a value that is a text or a table of texts by language; raise otherwise."""
     texts = value.values() if isinstance(value, dict) else [value]
     if not all(isinstance(text, str) for text in texts) or value == {}:
         raise SettingError(
@@ -50,7 +50,7 @@ def _is_words(value: object) -> object:
 
 
 Text = Annotated[str | dict[str, str], IS_TEXT, BeforeValidator(_is_words)]
-"""Words shown to people: one text, or one for each language as in ``{en = "Similar", de = "Ähnlich"}``."""
+"""A text shown to people, or one text for each language as in ``{en = "Similar", de = "Ähnlich"}``."""
 
 Language = Annotated[
     str, Spelling("^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "be the short code of a language, such as en, de or pt-BR")
@@ -76,15 +76,15 @@ ColumnName = Annotated[
 Link = Annotated[str, Spelling('^https://[^\\s<>"]+$', "start with https:// and have no blanks or quotes in it")]
 
 PLACEHOLDERS = ("reference", "subject", "subjects", "feature", "outcome", "score", "decision")
-"""What is filled in in questions."""
+"""The placeholders of questions."""
 PAYMENT_PLACEHOLDERS = ("minutes", "amount", "currency")
-"""What is filled in in the consent, the instructions and the debrief."""
+"""The placeholders of the consent, the instructions and the debrief."""
 UNSAID = "prefer not to say"
-"""What is stored of a person who does not want to answer a question about themselves."""
+"""The stored answer of a person who skips a question about themselves."""
 
 
 class Condition(Settings):
-    """A condition of an effort study: what the trajectories are of, and the words for it."""
+    """A condition of an effort study: the feature whose trajectories are shown, and the words for it."""
 
     instrument: str = Field(description="The JSON file of the sets, as design_sets(...).save() wrote it.")
     feature: Text = Field(description="What is shown over time, such as 'annual income'.")
@@ -97,7 +97,7 @@ class Condition(Settings):
 
 
 class Questions(Settings):
-    """The wording of the questions; {reference}, {subject}, {feature} and so on are filled in."""
+    """The texts of the questions, with placeholders such as {reference}, {subject} and {feature}."""
 
     trajectory: Text = "How similar are {reference} and {subject} in how their {feature} developed?"
     aggregate: Text = "How similar are {reference} and {subject} in their total {feature}?"
@@ -116,7 +116,7 @@ class Questions(Settings):
 
 
 def _is_list(value: object) -> object:
-    """Refuse choices that are no list."""
+    """Return choices that are a list; raise otherwise."""
     if not isinstance(value, list | tuple):
         raise SettingError(
             "it must be a list of choices, each a text or one for each language as in [{{ en = 'Red', de = "
@@ -135,7 +135,7 @@ def _offered(choices: tuple[str | dict[str, str], ...], language: str) -> tuple[
 
 
 class AttentionCheck(Settings):
-    """A question that shows whether people read: its words, the choices and the right one."""
+    """A question to check that people read carefully: its text, the choices and the right one."""
 
     question: Text = Field(description="The question.")
     choices: Choices = Field(
@@ -145,7 +145,7 @@ class AttentionCheck(Settings):
     after: int = Field(1, ge=0, description="After which item it is asked; 0 is before the first.")
 
     def offered(self, language: str) -> tuple[str, ...]:
-        """Return the choices in a language; what is stored is the choice in the study's first.
+        """Return the choices in a language; the choice in the study's first language is stored.
 
         Examples
         --------
@@ -156,7 +156,7 @@ class AttentionCheck(Settings):
         return _offered(self.choices, language)
 
     def right_choice(self, first: str) -> str | None:
-        """Return the right choice in the study's first language, or None where `right` names none."""
+        """Return the right choice in the study's first language; None if `right` is not a choice."""
         offered = self.offered(first)
         if isinstance(self.right, int):
             return offered[self.right - 1] if 1 <= self.right <= len(offered) else None
@@ -164,7 +164,7 @@ class AttentionCheck(Settings):
 
 
 class AboutQuestion(Settings):
-    """A question about the person who takes part: one of some choices, or a whole number."""
+    """A question about the participant, answered by a choice or a whole number."""
 
     name: ColumnName = Field(description="Name of the answer in the export.")
     question: Text = Field(description="The question.")
@@ -189,12 +189,12 @@ class AboutQuestion(Settings):
         return self
 
     def offered(self, language: str) -> tuple[str, ...]:
-        """Return the choices in a language; what is stored is the choice in the study's first."""
+        """Return the choices in a language; the choice in the study's first language is stored."""
         return _offered(self.choices, language)
 
 
 class About(Settings):
-    """What people say about themselves before they start: who is speaking.
+    """The questions about the participants, asked before the study starts.
 
     Examples
     --------
@@ -213,16 +213,16 @@ class About(Settings):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the answers are called."""
+        """The names of the questions."""
         return tuple(question.name for question in self.questions)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The questions that are answered by a number."""
+        """The names of the questions with numeric answers."""
         return tuple(question.name for question in self.questions if question.range is not None)
 
     def question(self, name: str, where: str) -> AboutQuestion:
-        """Return a question by name; `where` says which setting names it, for the error."""
+        """Return a question by name; `where` is the setting that names it, for the error message."""
         require_known([name], self.names, f"{where} got {{name}}, which is no question of [about]")
         return next(question for question in self.questions if question.name == name)
 
@@ -239,7 +239,7 @@ class About(Settings):
 
 
 class Bonus(Settings):
-    """A bonus: for the highest truth-serum scores, or for the best reasons as somebody rates them."""
+    """A bonus for the highest truth-serum scores, or for the best-rated reasons."""
 
     by: Literal["truth_serum", "reasons"] = Field(description="What it is paid for.")
     amount: float = Field(gt=0, description="How much each person gets, in the currency of the payment.")
@@ -262,7 +262,7 @@ class Bonus(Settings):
 
 
 class Rationales(Settings):
-    """How two raters rate the reasons that people wrote, on a page of the desk; neither sees what the other gave."""
+    """Settings for rating people's reasons by two raters, blind to each other, on the researcher pages."""
 
     raters: tuple[str, ...] = Field(
         (),
@@ -294,7 +294,7 @@ class Rationales(Settings):
 
 
 class Payment(Settings):
-    """What people are paid."""
+    """The payment of participants."""
 
     amount: float = Field(ge=0, description="For taking part.")
     currency: Currency = Field("USD", description="Three letters, such as USD or EUR.")
@@ -308,7 +308,7 @@ class Payment(Settings):
 
 
 class Disagreement(Settings):
-    """What a disagreement study shows and asks."""
+    """The cases and questions of a disagreement study."""
 
     cases: str = Field(description="The file of the cases.")
     id: str = Field(description="Column that identifies a case.")
@@ -337,7 +337,7 @@ class Disagreement(Settings):
 
 
 class Filter(Settings):
-    """Whom the recruiter should send: a column of the recruiter's export, and what it may hold.
+    """A recruitment filter: the allowed values of a column of the recruiter's export.
 
     Examples
     --------
@@ -354,7 +354,7 @@ class Filter(Settings):
 
     @property
     def in_words(self) -> str:
-        """What the column may hold."""
+        """The allowed values as text."""
         if self.values:
             return " or ".join(self.values)
         ends = (("at least", self.least), ("at most", self.most))
@@ -373,7 +373,7 @@ class Filter(Settings):
 
 
 class Recruitment(Settings):
-    """Where people come from, and where they are sent at the end; the defaults are those of Prolific."""
+    """Where participants come from, and where they are sent at the end; the defaults suit Prolific."""
 
     id_parameter: Parameter = Field("PROLIFIC_PID", description="The parameter of the link that identifies the person.")
     required: bool = Field(False, description="Whether only people with such an id may take part.")

@@ -1,11 +1,11 @@
-"""Simulated respondents with known weights, noise and clustering; and with them, how many people a study needs.
+"""Simulated respondents with known weights, noise and clustering, and the number of people a study needs.
 
-How a person answers a pair. The trajectory and the aggregate distance they see, T and A, are where the pair was made
-to lie (similar or different, with some of one difference seen in the other), plus what this person sees in all pairs,
-plus noise, rounded to the scale. Their overall distance is intercept + a_t T + a_a A + their own level + noise, rounded
-to the scale. People differ in what they look at: a_t = strength weight + h and a_a = strength (1 - weight) - h, with h
-normal around 0. So rows of one person depend on each other, and `weight` is what the study is after. The output
-distance is made in the same way.
+The model of an answer. The trajectory and the aggregate distance that a person sees, T and A, are the pair's designed
+positions (similar or different, with some of one difference spilling into the other), plus a personal offset in all
+pairs, plus noise, rounded to the scale. Their overall distance is intercept + a_t T + a_a A + a personal level + noise,
+rounded to the scale. People weigh the two differently: a_t = strength weight + h and a_a = strength (1 - weight) - h,
+with h normal around 0. So rows of one person are dependent, and `weight` is the estimand of the study. The output
+distance is generated in the same way.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANK_RESAMPLES = 300
 _CHUNK_NUMBERS = 4_000_000
 SUBJECTS = ("A", "B", "C", "D")
 _DIFFERENT = np.array([[0, 1, 0, 1], [0, 0, 1, 1]])
-"""Which pairs of a set were made to differ in trajectory, and which in aggregate."""
+"""Indicators of the pairs of a set designed to differ in trajectory (first row) and in aggregate (second row)."""
 _POINTS = len(SCALE)
 _REFERENCE_RISK = 0.3
 _REASONS = {
@@ -45,11 +45,11 @@ _REASONS = {
     "both": ("The trend and the total together.", "Partly the total, partly where it is going."),
     "vague": ("It felt right.", "Just my impression."),
 }
-"""What people write: reasons of four kinds, to try out coding."""
+"""Simulated reasons of four kinds, to try out coding."""
 
 
 class Respondents(Settings):
-    """What simulated people are like. The defaults are near the effort paper's tables 2 and 5.
+    """Settings of simulated people; the defaults are close to tables 2 and 5 of the effort paper.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Respondents(Settings):
 
 @dataclass(frozen=True)
 class SimulatedAnswers:
-    """Answers of shape (studies, people, pairs), and who was careless, of shape (studies, people)."""
+    """Answers of shape (studies, people, pairs), and careless people, of shape (studies, people)."""
 
     trajectory: FloatArray
     aggregate: FloatArray
@@ -89,7 +89,7 @@ class SimulatedAnswers:
 def draw_answers(
     respondents: Respondents, *, studies: int, people: int, sets: int = 3, rng: np.random.Generator
 ) -> SimulatedAnswers:
-    """Draw the answers of many studies at once.
+    """Simulate the answers of many studies at once.
 
     Examples
     --------
@@ -126,14 +126,14 @@ def simulate_responses(
     pool: int | None = None,
     seed: int = 0,
 ) -> Responses:
-    """Make the responses of one effort study.
+    """Simulate the responses of one effort study.
 
     Parameters
     ----------
-    people : participants, dealt out to the conditions in turn.
-    conditions : names of the conditions, or what the people in each are like.
-    sets : sets of five that each person sees; each gives four pairs.
-    pool : sets of the instrument, from which everybody sees `sets` at random; by default as many as they see.
+    people : number of participants, assigned to the conditions in turn.
+    conditions : names of the conditions, or a mapping of names to settings of their people.
+    sets : number of sets of five that each person sees, with four pairs each.
+    pool : number of sets in the instrument, of which each person sees a random `sets`; by default all of them.
     seed : the same seed gives the same answers.
 
     Examples
@@ -171,12 +171,12 @@ def _respondents(given: Mapping[str, Respondents | Mapping[str, Any]] | Sequence
 def _block(
     condition: str, respondents: Respondents, numbers: IntArray, sets: int, rng: np.random.Generator
 ) -> dict[str, list[Any]]:
-    """Return the tidy rows of the people of one condition."""
+    """Return the tidy rows of one condition."""
     people, pairs = len(numbers), 4 * sets
     drawn = draw_answers(respondents, studies=1, people=people, sets=sets, rng=rng)
     overall, output, careless = drawn.overall[0], drawn.output[0], drawn.careless[0].astype(bool)
     similar = (overall <= _POINTS / 2).mean(axis=0)
-    # People expect less agreement than there is, and others to think as they do.
+    # People underestimate agreement, and expect others to share their view.
     expected = 0.5 + 0.6 * (similar - 0.5) + np.where(overall <= _POINTS / 2, 0.12, -0.12)
     predicted = np.clip(np.round(expected + 0.12 * rng.standard_normal((people, pairs)), 2), 0, 1)
     ticked = _ticked(respondents, people, pairs, rng)
@@ -202,7 +202,7 @@ def _block(
 
 
 def _shown(people: int, sets: int, of: int, rng: np.random.Generator) -> dict[str, list[Any]]:
-    """Return which sets each person sees, and in which place."""
+    """Return the sets that each person sees, with their positions."""
     seen = np.tile(np.arange(1, sets + 1), (people, 1))
     if of > sets:
         seen = rng.permuted(np.tile(np.arange(1, of + 1), (people, 1)), axis=1)[:, :sets]
@@ -211,7 +211,7 @@ def _shown(people: int, sets: int, of: int, rng: np.random.Generator) -> dict[st
 
 
 def _reasons(respondents: Respondents, block: dict[str, list[Any]], rng: np.random.Generator) -> dict[str, list[Any]]:
-    """Return the reasons: mostly about the factors that were ticked, now and then vague."""
+    """Return the reasons: mostly about the ticked factors, sometimes vague."""
     trajectory, aggregate = np.array(block["factor_trajectory"]) > 0, np.array(block["factor_aggregate"]) > 0
     kinds = np.select([trajectory & aggregate, trajectory, aggregate], ["both", "trajectory", "aggregate"], "vague")
     kinds = np.where(rng.random(kinds.size) < 0.1, "vague", kinds)
@@ -223,20 +223,20 @@ def _reasons(respondents: Respondents, block: dict[str, list[Any]], rng: np.rand
 
 
 def _ticked(respondents: Respondents, people: int, pairs: int, rng: np.random.Generator) -> FloatArray:
-    """Return which factors people tick, (3, people pairs): the more they weigh one, the more often."""
+    """Return indicators of ticked factors, shape (3, people pairs); a larger weight makes ticking likelier."""
     chances = (0.45 + 0.5 * respondents.weight, 0.45 + 0.5 * (1 - respondents.weight), 0.03)
     return np.stack([rng.random(people * pairs) < chance for chance in chances]).astype(np.float64)
 
 
 def _on_scale(latent: FloatArray, careless: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Round to the scale; careless people answer anything."""
+    """Return latent values rounded to the scale; careless people answer at random."""
     rounded = np.clip(np.round(latent), 1, _POINTS)
     return np.where(careless[..., np.newaxis], rng.integers(1, _POINTS + 1, latent.shape), rounded)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Power:
-    """The share of simulated studies that find the difference, with the interval their number allows."""
+    """The share of simulated studies that find the difference, with its simulation interval."""
 
     people: int
     value: float
@@ -257,17 +257,17 @@ def power(
     studies: int = 1_000,
     seed: int = 0,
 ) -> Power:
-    """Return the chance that a study of `people` in one condition finds that trajectory and aggregate weigh unequally.
+    """Return the power of `people` in one condition to detect that trajectory and aggregate weigh unequally.
 
     Parameters
     ----------
-    people : people in one condition, after exclusions.
-    respondents : what people are like; the difference to be found is in `weight` (0.5 is none).
-    sets : sets that each person sees; each gives four pairs.
+    people : number of people in one condition, after exclusions.
+    respondents : settings of the people; the difference to detect is in `weight` (0.5 is no difference).
+    sets : number of sets that each person sees, with four pairs each.
     test : 'regression', the equality of the two coefficients with clustered standard errors (quick), or 'correlation',
         the difference of the two rank correlations by resampled people (the default of the analysis; slower).
     alpha : level of the two-sided test.
-    studies : studies to simulate.
+    studies : number of studies to simulate.
     seed : the same seed gives the same answer.
 
     Examples
@@ -312,10 +312,10 @@ def people_needed(
     most: int = 2_000,
     seed: int = 0,
 ) -> Power:
-    """Return the fewest people in one condition whose simulated power reaches the target, with that power.
+    """Return the smallest number of people in one condition whose simulated power reaches the target.
 
-    Numbers of people are doubled until the target is reached and then halved in between, so the answer is as exact as
-    the number of studies allows. Raises a `ConfigError` when `most` people do not suffice.
+    The number of people is doubled until the target is reached and then bisected, so the answer is as exact as
+    the number of studies allows. Raises a `ConfigError` if `most` people do not suffice.
 
     Examples
     --------
@@ -356,7 +356,7 @@ def _parsed(given: Respondents | Mapping[str, Any] | None) -> Respondents:
 
 
 def _regression_p(drawn: SimulatedAnswers) -> FloatArray:
-    """Return the p-values of equal coefficients with clustered standard errors (CR1), all studies at once."""
+    """Return the p-values of equal coefficients with clustered standard errors (CR1), for all studies at once."""
     x = np.stack([np.ones_like(drawn.overall), drawn.aggregate, drawn.trajectory], axis=-1)
     studies, people, pairs, k = x.shape
     y, rows = drawn.overall, people * pairs
@@ -374,7 +374,7 @@ def _regression_p(drawn: SimulatedAnswers) -> FloatArray:
 
 
 def _correlation_p(drawn: SimulatedAnswers, rng: np.random.Generator) -> FloatArray:
-    """Return the p-values of equal rank correlations by resampled people."""
+    """Return the p-values of equal rank correlations, from resampling people."""
     studies, people, pairs = drawn.overall.shape
     who = np.repeat(np.arange(people), pairs)
     p_values = np.empty(studies)

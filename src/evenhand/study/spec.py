@@ -1,4 +1,4 @@
-"""A study as one declarative object: what `study.toml` holds, checked."""
+"""A study as one declarative object: the checked contents of `study.toml`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 class StudySpec(Settings):
-    """A whole study.
+    """The settings of a study.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class StudySpec(Settings):
     @model_validator(mode="before")
     @classmethod
     def _one_share(cls, values: Any) -> Any:
-        """Take the share of people with a truth-serum bonus from [[payment.bonuses]], where it is paid."""
+        """Take the share of people with a truth-serum bonus from [[payment.bonuses]]."""
         try:
             bonuses = [bonus for bonus in values["payment"]["bonuses"] if bonus["by"] == "truth_serum"]
             shares = [bonus.get("share", 0.1) for bonus in bonuses]
@@ -132,7 +132,7 @@ class StudySpec(Settings):
 
     @model_validator(mode="after")
     def _all_languages(self) -> Self:
-        """Refuse texts and words of the pages that lack a language: all of them at once."""
+        """Raise one error for all texts and interface texts that lack a language."""
         if len(set(self.languages)) < len(self.languages):
             raise SettingError("`languages` names one twice")
         for language in self.interface:
@@ -150,7 +150,7 @@ class StudySpec(Settings):
         return self
 
     def _missing_texts(self, texts: Sequence[tuple[str, str | Mapping[str, str]]]) -> Iterator[Message]:
-        """Yield one sentence that names all texts that lack a language, if any does."""
+        """Yield one message that names all texts that lack a language, if there are any."""
         lacking = [(where, self._lacks(where, text)) for where, text in texts if text]
         if any(languages for _, languages in lacking):
             listed = tuple(
@@ -168,7 +168,7 @@ class StudySpec(Settings):
             )
 
     def _missing_words(self) -> Iterator[Message]:
-        """Yield a sentence for each language that lacks words of the pages."""
+        """Yield a message for each language that lacks interface texts."""
         for language in self.languages:
             try:
                 check_words(language, self.interface.get(language, {}))
@@ -177,7 +177,7 @@ class StudySpec(Settings):
 
     @model_validator(mode="after")
     def _who_is_asked(self) -> Self:
-        """Refuse quotas and kinds of critics that no question asks for."""
+        """Raise for quotas and kinds of critics that refer to unknown questions or choices."""
         first = self.languages[0]
         for question in self.about.questions:
             offered = question.offered(first)
@@ -226,7 +226,7 @@ class StudySpec(Settings):
         return self
 
     def _lacks(self, where: str, text: str | Mapping[str, str]) -> list[str]:
-        """Return the languages of the study that a text lacks."""
+        """Return the study's languages in which a text is missing."""
         if not isinstance(text, str):
             return [language for language in self.languages if language not in text]
         if text in _DEFAULTS:
@@ -235,7 +235,7 @@ class StudySpec(Settings):
         return [] if where.endswith(".unit") or ".choices." in where else list(self.languages[1:])
 
     def _check_parts(self, where: str, text: str | Mapping[str, str]) -> None:
-        """Refuse a text that has a language or a placeholder that is not known."""
+        """Raise for a text with an unknown language or placeholder."""
         for language, words in ({self.languages[0]: text} if isinstance(text, str) else text).items():
             if language not in self.languages:
                 raise SettingError(
@@ -248,13 +248,13 @@ class StudySpec(Settings):
 
     @property
     def folder(self) -> Path:
-        """The folder of the `study.toml`, where the files that it names are looked for."""
+        """The folder of the `study.toml`, relative to which its files are found."""
         return self._folder
 
     def instruments(self) -> dict[str, Instrument]:
-        """Read the sets of every condition, from beside the `study.toml`, and check that they suffice.
+        """Read and check the sets of every condition, relative to the `study.toml`.
 
-        Raises a `ConfigError` where an instrument holds fewer sets than each person is to see, or shows no score for K.
+        Raises a `ConfigError` if an instrument has fewer sets than `sets_per_person`, or no score for K.
         """
         instruments = {}
         for name, condition in self.conditions.items():
@@ -277,7 +277,7 @@ class StudySpec(Settings):
         return instruments
 
     def assignment(self) -> Assignment:
-        """Read the cases of a disagreement study, from beside the `study.toml`, and deal them out to critics."""
+        """Read the cases of a disagreement study, and return their assignment to critics."""
         if self.disagreement is None:
             raise ConfigError("only a disagreement study deals out cases; this one is of kind 'effort'.")
         asked, source = self.disagreement, self.folder / self.disagreement.cases
@@ -288,14 +288,14 @@ class StudySpec(Settings):
         return deal_cases(cases, asked.assignment)
 
     def for_audit(self, responses: Responses, by: str | None = None) -> tuple[Table, dict[str, Any]]:
-        """Return the cases of a disagreement study and the settings of `eh.disagreement`, with the answers in them.
+        """Return the cases of a disagreement study, and the settings of `eh.disagreement` with the answers.
 
-        Who is left out by [analysis.exclusions] is left out; who already was is not looked at again.
+        The rules of [analysis.exclusions] are applied unless exclusions have already been applied.
 
         Parameters
         ----------
         responses : the answers, from the store or an export.
-        by : the question of [about] that says the kind of critic; by default `stakeholder` of [disagreement].
+        by : the question of [about] that defines the kind of critic; by default `stakeholder` of [disagreement].
         """
         if self.disagreement is None:
             raise ConfigError("an effort study has no cases to audit; `analyze` analyses its answers.")
@@ -306,7 +306,7 @@ class StudySpec(Settings):
         columns, _ = read_columns(self.folder / asked.cases)
         wanted = (asked.id, asked.decision, *asked.groups)
         table = Table({name: columns[name] for name in wanted}, id=asked.id, groups=list(asked.groups))
-        # Where people may also just disagree, an answer has no direction of its own.
+        # If 'disagree' is an allowed answer, answers have no direction.
         directed = "disagree" not in asked.answers
         answer = [word if directed or word == "agree" else "disagree" for word in kept.answers["answer"]]
         said = {"case": kept.answers["item"], "critic": kept.people["participant"][kept.person], "answer": answer}
@@ -319,11 +319,11 @@ class StudySpec(Settings):
         return table, {**settings, "seed": self.analysis.seed, "confidence": self.analysis.confidence}
 
     def analyze(self, responses: Responses) -> StudyResult:
-        """Analyse responses as [analysis] says."""
+        """Analyse responses with the settings of [analysis]."""
         return finalize(run(responses, self.analysis))
 
     def words(self, text: str | Mapping[str, str], language: str | None = None) -> str:
-        """Return a text in a language, by default the first."""
+        """Return a text in a language, by default the study's first."""
         known = language if language is not None and language in self.languages else self.languages[0]
         if isinstance(text, str):
             return default_words(text, known) or text
@@ -331,7 +331,7 @@ class StudySpec(Settings):
 
 
 def _in_lines(problems: Sequence[Message]) -> Message:
-    """Return several problems as one message, a line each."""
+    """Return several problems as one message, one per line."""
     lines = {f"problem_{at}": each for at, each in enumerate(problems, 1)}
     return problem("\n".join(f"{{{name}}}" for name in lines), **lines)
 
@@ -349,7 +349,7 @@ def _texts_in(value: Any, where: str, is_text: bool) -> Iterator[tuple[str, str 
         yield from texts_of(value, f"{where}.")
     elif isinstance(value, Mapping | tuple):
         items = value.items() if isinstance(value, Mapping) else enumerate(value, 1)
-        # Names, points of the scale and choices are texts themselves; other settings may hold some.
+        # Names, points of the scale and choices are texts; other settings may contain texts.
         holds_texts = where in ("disagreement.names", "scale") or (
             isinstance(value, tuple) and where.endswith(".choices")
         )
@@ -361,13 +361,13 @@ _DEFAULTS = {
     **{text: f"scale.{point}" for point, text in enumerate(SCALE, 1)},
     **{str(text): f"questions.{name}" for name, text in texts_of(Questions())},
 }
-"""The names of the texts that are there before anybody writes their own; they are English."""
+"""The setting names of the default texts, by the English text."""
 _FEEDBACK_QUESTIONS = ("questions.feedback", "questions.reason")
 
 
 @lru_cache(maxsize=4_096)
 def default_words(text: str, language: str) -> str | None:
-    """Return a text that the settings have by default in a language; None where it is none, or not there.
+    """Return a default text of the settings in a language; None if not a default or not available.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def default_words(text: str, language: str) -> str | None:
 
 
 def _unasked(where: str, kind: Kind) -> bool:
-    """Tell whether a text is of no use in this kind of study."""
+    """Return whether a text is unused in this kind of study."""
     if kind == "effort":
         return where == "questions.feedback"
     return where.startswith("scale.") or (where.startswith("questions.") and where not in _FEEDBACK_QUESTIONS)
@@ -398,7 +398,7 @@ def _check_placeholders(where: str, text: str) -> None:
 
 
 def read_study(path: str | os.PathLike[str]) -> StudySpec:
-    """Read and check a `study.toml`; the files that it names are looked for beside it."""
+    """Read and check a `study.toml`; paths in it are relative to its folder."""
     name = os.fspath(path)
     spec = StudySpec.parse(read_toml(name), name)
     spec._folder = Path(name).parent

@@ -1,4 +1,4 @@
-"""Answers from other survey tools: a CSV export and a map of its columns, long or wide."""
+"""Read answers from other survey tools: a CSV export, long or wide, with a map of its columns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Columns = Mapping[str, list[Any]]
 
 
 class SurveyMap(Settings):
-    """Which column of an export holds what.
+    """A map from the columns of an export to the tidy schema.
 
-    Names of our schema on the left, columns of the export on the right. In a wide export, one row a person, a column's
-    name holds what was judged: write ``{item}``, ``{subject}`` and ``{condition}`` in its place, as in
+    Names of our schema on the left, columns of the export on the right. In a wide export, with one row per person,
+    column names contain the judged item: write ``{item}``, ``{subject}`` and ``{condition}`` in its place, as in
     ``"S{item}_{subject}_trajectory"``.
 
     Examples
@@ -57,7 +57,7 @@ class SurveyMap(Settings):
 
     @property
     def wide(self) -> bool:
-        """Whether a row is a person."""
+        """Whether the export has one row per person."""
         return any(_placeholders(pattern) for pattern in self.columns.values())
 
 
@@ -68,10 +68,10 @@ def read_survey(
 
     Parameters
     ----------
-    data : the export: a CSV file (the two extra header lines of Qualtrics are taken away), a data frame or a mapping.
+    data : the export: a CSV file (the two extra header lines of Qualtrics are dropped), a data frame or a mapping.
     kind : 'effort' or 'disagreement'.
     columns : a `SurveyMap`, or its settings as a mapping.
-    people : a second table with one row a person, such as the demographic export of Prolific; columns as in
+    people : a second table with one row per person, such as the demographic export of Prolific; columns as in
         `columns["people"]`.
 
     Examples
@@ -97,7 +97,7 @@ def read_survey(
 
 
 def _without_header_lines(table: _Columns) -> tuple[dict[str, list[Any]], list[Message]]:
-    """Drop what Qualtrics writes between the header and the answers: question texts and import ids."""
+    """Drop the lines that Qualtrics writes between header and answers: question texts and import ids."""
     rows = len(next(iter(table.values()), []))
     for line in range(min(rows, 3)):
         if any(isinstance(values[line], str) and '"ImportId"' in values[line] for values in table.values()):
@@ -133,14 +133,14 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def _melted(table: _Columns, settings: SurveyMap) -> dict[str, list[Any]]:
-    """Turn one row a person into one row an answer; who answered nothing keeps one row without an item."""
+    """Convert one row per person into one row per answer; people without answers keep one row without an item."""
     patterned = [name for name, pattern in settings.columns.items() if _placeholders(pattern)]
     personal = {name: table[column] for name, column in settings.columns.items() if name not in patterned}
     return _stacked(_judged(table, settings), patterned, personal, len(next(iter(table.values()))))
 
 
 def _judged(table: _Columns, settings: SurveyMap) -> dict[tuple[str, ...], dict[str, list[Any]]]:
-    """Return the columns of each thing that was judged, by its condition, item and subject."""
+    """Return the columns of each judged item, by condition, item and subject."""
     judged: dict[tuple[str, ...], dict[str, list[Any]]] = {}
     partial: list[tuple[str, dict[str, str], list[Any]]] = []
     most = max((len(_placeholders(pattern)) for pattern in settings.columns.values()), default=0)
@@ -149,7 +149,7 @@ def _judged(table: _Columns, settings: SurveyMap) -> dict[tuple[str, ...], dict[
             partial.append((name, coordinates, values))
         else:
             judged.setdefault(tuple(coordinates.get(part, "") for part in _COORDINATES), {})[name] = values
-    for name, coordinates, values in partial:  # what belongs to a whole set, such as the score of K
+    for name, coordinates, values in partial:  # columns of a whole set, such as the score of K
         for key, columns in judged.items():
             if coordinates.items() <= dict(zip(_COORDINATES, key, strict=True)).items():
                 columns[name] = values
@@ -169,7 +169,7 @@ def _matches(table: _Columns, settings: SurveyMap) -> Iterator[tuple[str, dict[s
 def _stacked(
     judged: Mapping[tuple[str, ...], _Columns], patterned: list[str], personal: _Columns, rows: int
 ) -> dict[str, list[Any]]:
-    """Return the columns of everything that was judged below each other, and a row for each who judged nothing."""
+    """Return the columns of all judged items stacked, and a row for each person who judged nothing."""
     silent = np.ones(rows, dtype=bool)
     blocks: list[dict[str, list[Any]]] = []
     for key, columns in judged.items():
@@ -189,7 +189,7 @@ def _rows_of(columns: Mapping[str, Sequence[Any] | Values], rows: IntArray) -> d
 
 
 def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap) -> None:
-    """Count the attention checks that each person passed."""
+    """Add the numbers of attention checks that each person passed and saw."""
     if not settings.checks:
         return
     names = as_text(table[settings.columns["participant"]])
@@ -207,7 +207,7 @@ def _add_checks(tidy: dict[str, list[Any]], table: _Columns, settings: SurveyMap
 
 
 def _join_people(tidy: dict[str, list[Any]], people: object, settings: SurveyMap) -> list[Message]:
-    """Add the columns of a second table with one row a person; return notes on who is in only one of the two."""
+    """Add the columns of a second table with one row per person; return notes on unmatched people."""
     if people is None:
         return []
     if "participant" not in settings.people:
@@ -234,7 +234,7 @@ def _row_of_each(participants: Values) -> dict[str, int]:
 
 
 def _translate(tidy: dict[str, list[Any]], settings: SurveyMap) -> None:
-    """Turn the export's words into ours, in place."""
+    """Replace the export's words by the schema's, in place."""
     scale = {word: str(point) for point, word in enumerate(settings.scale, 1)}
     replacements = {column.name: scale for column in BY_NAME.values() if column.type == "scale"}
     replacements |= {"answer": settings.answers, "condition": settings.conditions}
@@ -250,7 +250,7 @@ def _translate(tidy: dict[str, list[Any]], settings: SurveyMap) -> None:
 
 
 def _replaced(values: list[Any], words: Mapping[str, str]) -> list[Any]:
-    """Return values with each known word replaced by ours, whatever its case."""
+    """Return values with each known word replaced by ours, ignoring case."""
     ours = {word.casefold(): replacement for word, replacement in words.items()}
     return [None if word is None else ours.get(word.casefold(), word) for word in as_text(values)]
 

@@ -1,4 +1,4 @@
-"""A `study.toml` to start from, for each kind of study, and made-up sets or cases to try it out with."""
+"""A template `study.toml` for each kind of study, and made-up sets or cases to try it out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CASES: Mapping[str, Any] = {
     "shown": ["age", "charge", "priors"],
     "per_critic": 50,
 }
-"""Where the cases of the template are, and what their columns mean."""
+"""The file of the template's cases, and the roles of its columns."""
 _CASES, _FEWEST = 1_000, 300
 
 _CONDITIONS = ("income", "arrests")
@@ -47,7 +47,7 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     keep_trailing_newline=True,
 )
-# JSON's texts, numbers and lists are TOML's.
+# JSON texts, numbers and lists are also valid TOML.
 _TEMPLATES.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -59,15 +59,15 @@ def study_template(
     cases: Mapping[str, Any] | None = None,
     checks: tuple[int, int, int] = (1, 2, 3),
 ) -> str:
-    """Return a commented `study.toml` that only lacks its sets or cases.
+    """Return a commented `study.toml` that is complete except for the files of its sets or cases.
 
     Parameters
     ----------
     kind : 'effort' or 'disagreement'.
-    instructions : what people read before the first item, without quotes; by default there is no such page.
-    conditions : the file of the sets of each condition, by name; by default those of the paper.
-    cases : what differs from the template's [disagreement]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
-    checks : after which items the attention checks come.
+    instructions : text shown before the first item, without quotes; by default there is no such page.
+    conditions : the file of sets by name of the condition; by default the conditions of the paper.
+    cases : overrides of the template's [disagreement]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
+    checks : the numbers of the items that the attention checks follow.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def study_template(
 
 
 def spread_checks(items: int) -> tuple[int, int, int]:
-    """Return after which items three attention checks come, so that no long stretch is without one.
+    """Return the numbers of the items that three evenly spread attention checks follow.
 
     Examples
     --------
@@ -97,26 +97,26 @@ def spread_checks(items: int) -> tuple[int, int, int]:
 
 
 def write_made_up(folder: Path, kind: Kind) -> list[Path]:
-    """Write the sets or cases that the template names, made of made-up people; return the files.
+    """Write the template's sets or cases, made up of fictitious people; return the files.
 
-    They show how a study works. They are no real people, so that nothing follows from what is said about them.
+    They demonstrate a study. Because the people are not real, no conclusions can be drawn from answers about them.
     """
     return _made_up_sets(folder) if kind == "effort" else [_made_up_cases(folder / str(CASES["cases"]))]
 
 
 def made_up_names(kind: Kind) -> Sequence[str]:
-    """Return the names of the files that `write_made_up` writes."""
+    """Return the names of the files written by `write_made_up`."""
     return [f"{name}.json" for name in _CONDITIONS] if kind == "effort" else [str(CASES["cases"])]
 
 
 def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | None = None) -> list[Path]:
-    """Write the cases, the answers with the kind of critic, and an `audit.toml` that audits them; return the files.
+    """Write the cases, the answers with kinds of critics, and an `audit.toml` for them; return the files.
 
     Parameters
     ----------
-    responses, study : the answers, and the disagreement study that they belong to.
-    folder : where to write; it is made where there is none.
-    by : the question of [about] that says the kind of critic; by default the study's own.
+    responses, study : the answers, and their disagreement study.
+    folder : the folder to write to; created if missing.
+    by : the question of [about] that defines the kind of critic; by default the study's setting.
     """
     _, settings = study.for_audit(responses, by)
     asked = study.disagreement
@@ -140,7 +140,7 @@ def save_audit(responses: Responses, study: StudySpec, folder: Path, by: str | N
     answers = write_csv({name: list(values) for name, values in settings["answers"]["data"].items()})
     contents = {"audit.toml": text, "cases.csv": write_csv(cases), "answers.csv": answers}
     files = [save_text(folder / name, content) for name, content in contents.items()]
-    files[-1].chmod(0o600)  # what people said, and of which kind they are: for nobody else on this machine
+    files[-1].chmod(0o600)  # answers with kinds of critics: readable only by the owner
     return files
 
 
@@ -153,7 +153,7 @@ def _made_up_sets(folder: Path) -> list[Path]:
     households = Table(make_households(5_000, seed=1), id="household", groups="race", predictions=score)
     income = design_sets(households, [f"income_{year}" for year in range(2019, 2023)], sets=6, step=100, seed=1)
     defendants = Table(make_defendants(5_000, seed=1), id="defendant", groups="race", predictions=score)
-    # Counts are coarse: one arrest more in the first year moves a slope a lot, and an acceleration not at all.
+    # Counts are coarse: one more arrest in the first year changes a slope a lot, and an acceleration not at all.
     counts = [f"arrests_year{year}" for year in range(1, 5)]
     arrests = design_sets(defendants, counts, sets=6, measure="acceleration", similar_aggregate=0.5, seed=1)
     return [income.save(folder / "income.json"), arrests.save(folder / "arrests.json")]
@@ -163,7 +163,7 @@ def _made_up_cases(path: Path) -> Path:
     from evenhand.datasets import make_defendants
 
     people, _ = read_columns(make_defendants(2_000, seed=2))
-    # Every critic must see every group, so that only groups of some size are of use.
+    # Every critic must see every group, so only large groups are useful.
     sizes = Counter(people["race"])
     large = [sizes[race] >= _FEWEST for race in people["race"]]
     shown = {name: list(compress(values, large))[:_CASES] for name, values in people.items()}
