@@ -1,1 +1,1 @@
-"""The command line: a file for each large command; each reads its arguments and shows results."""
+"""The command line: each large command has a file that reads its arguments and prints its results."""

@@ -1,4 +1,4 @@
-"""`evenhand adverse-impact`: four fifths, exact tests, shortfall and flip-one, from counts or from rows."""
+"""`evenhand adverse-impact`: four-fifths rule, exact tests, shortfall and flip-one test, from counts or rows."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _WORDS = {
     "total": "total applicants applied candidates pool considered tested n all people",
     "event": "event job department dept year month round position title site location test",
 }
-"""The words in the names of columns that give away what they hold."""
+"""The words in column names that reveal the role of a column."""
 
 _FLIPS = {"no": "no", "crosses": "crosses 4/5", "overtakes": "overtakes"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The columns of a table of selections: numbers of people, or a decision in each row."""
+    """The columns of a table of selections, as numbers of people or as one decision per row."""
 
     group: str
     event: str | None = None
@@ -95,7 +95,7 @@ def adverse_impact(
 
 
 def find_columns(target: str, named: Mapping[str, str | None]) -> Columns:
-    """Return the columns that were named, and those that their names make plain; refuse what is not plain."""
+    """Return the named columns and those inferable from column names; raise if ambiguous."""
     from evenhand.table.profile import look
 
     seen = look(target)
@@ -114,7 +114,7 @@ def find_columns(target: str, named: Mapping[str, str | None]) -> Columns:
 
 
 def _decision(target: str, seen: Look, taken: Collection[str | None]) -> str:
-    """Return the only column that can be the decision."""
+    """Return the only possible decision column; raise if there is none or several."""
     from evenhand.cli.proposal import propose
 
     proposed = [column for column in propose(seen).decisions if column not in taken]
@@ -129,7 +129,7 @@ def _decision(target: str, seen: Look, taken: Collection[str | None]) -> str:
 
 
 def _numbers(seen: Look, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns of the numbers of people: selected, with the total or those rejected."""
+    """Return the columns of numbers of people: selected, with the total or the rejected."""
     whole = [column for column in seen.columns.values() if column.is_number and column.name not in given.values()]
     found = {name: given[name] for name in ("selected", "total", "rejected") if name in given}
     for name in ("selected", "rejected", "total"):
@@ -140,7 +140,7 @@ def _numbers(seen: Look, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _only(columns: Collection[ColumnProfile], role: str, taken: Collection[str]) -> str | None:
-    """Return the only column with a word of this role in its name; None if there are none or several."""
+    """Return the only column with a word of this role in its name; None if there is none or several."""
     from evenhand.table.profile import words
 
     names = {*_WORDS[role].split()}
@@ -149,7 +149,7 @@ def _only(columns: Collection[ColumnProfile], role: str, taken: Collection[str])
 
 
 def _group(seen: Look, taken: Collection[str | None]) -> str:
-    """Return the only column that can be the groups."""
+    """Return the only possible group column; raise if there is none or several."""
     from evenhand.cli.proposal import has_role_word
 
     free = [column for column in seen.columns.values() if column.name not in taken and column.distinct > 1]
@@ -167,7 +167,7 @@ def _group(seen: Look, taken: Collection[str | None]) -> str:
 
 
 def _table(target: str, columns: Columns, chosen: str | None, count: str | None) -> Table:
-    """Return the people of a table of counts or of rows."""
+    """Return the `Table` of the people in a table of counts or of rows."""
     from evenhand import Table
 
     prediction: dict[str, Any] = {"favourable": "selected"}
@@ -179,7 +179,7 @@ def _table(target: str, columns: Columns, chosen: str | None, count: str | None)
 
 
 def _listed(target: str, columns: Columns) -> dict[str, Sequence[Any]]:
-    """Return two rows for each row of counts: the people selected, and the others."""
+    """Return two rows for each row of counts: the selected people, and the rest."""
     from evenhand.table.sources import fetch, open_source
 
     selected, other = str(columns.selected), str(columns.total or columns.rejected)
@@ -193,7 +193,7 @@ def _listed(target: str, columns: Columns) -> dict[str, Sequence[Any]]:
 
 
 def _rest(row: int, total: int, selected: int) -> int:
-    """Return the people of a row who were not selected."""
+    """Return the number of people in a row who were not selected."""
     if selected > total:
         raise DataError(
             "row {row} has more people selected ({selected}) than in all ({total}).",
@@ -222,7 +222,7 @@ def _audit(table: Table, columns: Columns) -> Audit:
 
 
 def _print(audit: Audit) -> None:
-    """Print the indicators of every group, and those pooled over events."""
+    """Print the indicators of every group, and the indicators pooled over events."""
     tables = next(profile.tables for profile in audit.profiles if profile.name == PROFILE)
     impact: Sequence[Impact] = tables["impact"]
     pooled: Sequence[Pooled] = tables.get("pooled", ())
@@ -281,7 +281,7 @@ def _pooled_cells(row: Pooled) -> tuple[str, ...]:
 
 
 def _pooled_summary(pooled: Sequence[Pooled]) -> Iterator[str]:
-    """Yield which groups lie two standard deviations below equal rates within events, and for whom events differ."""
+    """Yield the groups two standard deviations below equal rates within events, and groups with differing events."""
     far = [row.group for row in pooled if row.standard_deviations is not None and row.standard_deviations <= -2]
     yield f"Two standard deviations or more below equal rates within each event: {', '.join(far) or 'nobody'}."
     differing = [row.group for row in pooled if row.consistency is not None and row.consistency < 0.05]
@@ -290,7 +290,7 @@ def _pooled_summary(pooled: Sequence[Pooled]) -> Iterator[str]:
 
 
 def _summary(impact: Sequence[Impact]) -> Iterator[str]:
-    """Yield which groups are below four fifths, and which lie two standard deviations below the highest rate."""
+    """Yield the groups below four fifths, and the groups two standard deviations below the highest rate."""
     below = [row.group for row in impact if row.below_four_fifths]
     far = [row.group for row in impact if row.is_far]
     yield f"Below four fifths of the highest rate: {', '.join(below) or 'nobody'}."

@@ -42,7 +42,7 @@ _NO_THRESHOLDS = (
 
 
 def _of_data(*names: str, about: str) -> Any:
-    """Return an option that describes a data file; an audit.toml describes it itself."""
+    """Return a command-line option for data files; an audit.toml contains these settings itself."""
     return typer.Option(*names, help=about, rich_help_panel="For a data file")
 
 
@@ -230,7 +230,7 @@ def _first_seed(result: Audit, seed: int | None) -> int:
 
 
 def _over_seeds(result: Audit, seeds: Sequence[int], run: Callable[..., Audit]) -> list[str]:
-    """Run the audit with each seed; return the lines on the range of its findings."""
+    """Run the audit with each seed; return summary lines on the range of its findings."""
     from evenhand.evidence.seeds import over_seeds, summary
 
     return summary(over_seeds(result.findings, [run(seed=seed).findings for seed in seeds]), seeds)
@@ -255,7 +255,7 @@ def _print_result(result: Audit, files: Mapping[str, Path]) -> None:
 
 
 def _keep_plan(plan: Path, folder: Path) -> None:
-    """Copy the plan to the results, where `verify` and `pack` look for it."""
+    """Copy the plan into the results folder, where `verify` and `pack` look for it."""
     from evenhand.core.files import write_files
 
     write_files(folder, {"plan.json": plan.read_bytes()})
@@ -287,7 +287,7 @@ def _run(target: str, for_data: Mapping[str, Any], seed: int | None, allow_code:
 
 
 def _limit(text: str) -> dict[str, Any]:
-    """Read a threshold such as 'selection_rate>=0.8'."""
+    """Parse a threshold such as 'selection_rate>=0.8'."""
     for sign, side in ((">=", "min"), ("<=", "max")):
         metric, separator, limit = text.partition(sign)
         if separator:
@@ -377,17 +377,17 @@ def _table(path: str, options: Mapping[str, Any]) -> Table:
 
 
 def _split_columns(texts: Sequence[str], columns: Collection[str]) -> list[str]:
-    """Split an option into columns: `race,sex` are two, unless a column has that name."""
+    """Split an option into columns at commas, unless a column has the whole text as its name."""
     return [part.strip() for text in texts for part in ([text] if text in columns else text.split(","))]
 
 
 def _split_intersection(group: str) -> str | list[str]:
-    """Split an intersection such as `race+sex` into columns; other names are one column."""
+    """Split an intersection such as `race+sex` into columns; other names are a single column."""
     return group.split("+") if "+" in group else group
 
 
 def _predictions(options: Mapping[str, Any], columns: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the settings of each prediction by its name."""
+    """Return the settings of each prediction, by name."""
     predictions: dict[str, dict[str, Any]] = {}
     for name, settings in _each_prediction(options, columns):
         if name in predictions:
@@ -437,7 +437,7 @@ def _family(text: str) -> tuple[str, list[str]]:
 
 
 def _labels(texts: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Parse names of groups, such as 'black:0=not Black,1=Black'; a column may occur several times."""
+    """Parse group labels such as 'black:0=not Black,1=Black'; a column may occur several times."""
     labels: dict[str, dict[str, str]] = {}
     for text in texts:
         column, colon, names = text.partition(":")

@@ -1,6 +1,6 @@
-"""Write the commented audit.toml of `evenhand init`: certain settings, and blanks for open ones.
+"""Write the commented audit.toml of `evenhand init`, with blanks for open settings.
 
-A blank is an empty text. `evenhand audit` refuses it by the name of its setting.
+A blank is an empty text. `evenhand audit` rejects it and names its setting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evenhand.table.profile import ColumnProfile, Look
 _GUESSES = 6
 _SIDES_OF_DECISIONS = '"selected" (a loan) or "not_selected" (a risk flag)'
 _CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
-"""Characters that a comment may not hold; in names between quotes they are escaped already."""
+"""Characters not allowed in a TOML comment; in quoted names they are already escaped."""
 
 _FURTHER_SETTINGS = """\
 # Thresholds are yours. With --check, a broken one makes the command fail.
@@ -38,13 +38,13 @@ _REPORT = """\
 
 
 def audit_toml(source: str, options: FileOptions, roles: Proposal, seen: Look) -> str:
-    """Return the text of an audit.toml for these roles."""
+    """Return the text of an audit.toml for the proposed roles."""
     lines = _Writer(source, options, roles, seen).lines()
     return "\n".join(_CONTROL.sub("?", line) for line in lines) + "\n"
 
 
 def seen_file(source: str, roles: Proposal, seen: Look) -> SeenFile:
-    """Return the file's description, from which audits propose their sections."""
+    """Return the description of the file from which audits propose their sections."""
     person = roles.long[0] if roles.long else ""
     numbers = [c.name for c in seen.columns.values() if c.is_number and c.distinct > 20 and c.name != person]
     numbers.sort(key=roles.used.__contains__)  # columns without a role come first
@@ -52,7 +52,7 @@ def seen_file(source: str, roles: Proposal, seen: Look) -> SeenFile:
 
 
 class _Writer:
-    """Writes the file, section by section."""
+    """Writes the audit.toml, section by section."""
 
     def __init__(self, source: str, options: FileOptions, roles: Proposal, seen: Look) -> None:
         self.source, self.options, self.roles, self.seen = source, options, roles, seen
@@ -81,7 +81,7 @@ class _Writer:
             yield from _wrapped(unused)
 
     def _report(self) -> Iterator[str]:
-        """Yield the section of the report, with the names for readers, or as an example."""
+        """Yield the report section, with the given names for readers or with an example."""
         if not self.roles.names:
             yield from _REPORT.splitlines()
             return
@@ -128,7 +128,7 @@ class _Writer:
             yield f'# outcome = "..."    # what really happened: error rates and calibration need it{guesses}'
 
     def _value(self, setting: str, positive: str | None, column: str) -> Iterator[str]:
-        """Yield the value that counts as yes, if it is not obvious."""
+        """Yield the positive value of a column, unless it is obvious."""
         profile = self.seen.columns[column]
         if positive is not None and (not profile.values or positive in map(str, profile.values)):
             yield f"{setting} = {positive if profile.is_number else quoted(positive)}    # the value that counts"
@@ -198,7 +198,7 @@ class _Writer:
 
     @staticmethod
     def _optional(setting: str, value: str | None, meaning: str, without: str) -> Iterator[str]:
-        """Yield a setting and what it means, or the line that stands for it while it is open."""
+        """Yield a setting with its meaning, or `without` if the setting is open."""
         yield without if value is None else f"{setting} = {quoted(value)}    # {meaning}"
 
     def _predictions(self) -> Iterator[str]:
@@ -226,7 +226,7 @@ class _Writer:
             yield ""
 
     def _possible_number(self) -> Iterator[str]:
-        """Yield the lines for a number such as a salary, where no prediction is certain."""
+        """Yield the lines for a column such as a salary, if no prediction is certain."""
         guessed = self.roles.guesses.get("numbers", [])
         if guessed and not self.roles.predictions and "predictions" in self.roles.open:
             yield f"# To compare {guessed[0]} itself, remove the # of these lines, and the blank `predictions` above."
@@ -234,7 +234,7 @@ class _Writer:
             yield from (f"# column = {quoted(guessed[0])}", '# kind = "number"', "")
 
     def _percent(self) -> list[str]:
-        """Return the columns that may be scores in percent, where certain predictions exist."""
+        """Return the columns that may be scores in percent, if there are certain predictions."""
         guesses = self.roles.guesses.get("predictions", []) if self.roles.predictions else []
         return [name for name in guesses if looks_like_percent(self.seen.columns[name])]
 
@@ -275,5 +275,5 @@ def _wrapped(names: Sequence[str]) -> Iterator[str]:
 
 
 def number(value: float) -> str:
-    """Format a number without losing a digit: a range must hold every score in the file."""
+    """Return a number in full precision, so that a range includes every score in the file."""
     return str(int(value)) if value.is_integer() else repr(value)

@@ -1,4 +1,4 @@
-"""The short commands: `demo` and `data` (the data that evenhand brings), `power`, `replicate`, `doctor`."""
+"""The short commands: `demo`, `data` (published data sets), `power`, `replicate` and `doctor`."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _where(line: PowerLine) -> str:
 
 
 def _line_subject(line: PowerLine) -> str:
-    """Describe a line's subject."""
+    """Describe the result of a power line."""
     if line.chance is not None or line.rows is not None:
         needed = "no number of rows" if line.rows is None else f"{line.rows:,} rows"
         chance = "unknown" if line.chance is None else f"{line.chance:.0%}"
@@ -162,14 +162,14 @@ def _line_subject(line: PowerLine) -> str:
 
 
 def _chances(line: PowerLine) -> str:
-    """Describe the chance of meeting a limit when there is no gap."""
+    """Describe the probability of meeting a limit if there is no true gap."""
     if line.threshold is not None and line.meets is not None:
         return f"; without a gap it is met with a chance of {line.meets:.0%}"
     return ""
 
 
 def _smallest_gap(line: PowerLine, verb: str) -> str:
-    """Say which gap is the smallest that is shown with the required power."""
+    """Describe the smallest gap detected with the required power."""
     if line.gap is None:
         unknown = line.how.id.startswith("evidence.simulated")
         return "no gap can be named" if unknown else f"{verb} no gap, however large, with the required power"
@@ -209,7 +209,7 @@ def doctor() -> int:
 
 
 def _parts() -> Iterator[tuple[str, str]]:
-    """Yield every package that evenhand requires, with its extra; "" for base requirements."""
+    """Yield every package that evenhand requires with its extra, "" for base requirements."""
     try:
         wanted = requires("evenhand") or []
     except PackageNotFoundError:  # run from a folder of source code
@@ -233,7 +233,7 @@ def _missing_packages(packages: Sequence[str]) -> list[str]:
 
 
 def _show(packages: Sequence[str], install: str) -> None:
-    """Print the version of each package, or the command that installs it."""
+    """Print the version of each package, or the command to install it."""
     table = RichTable(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for package in packages:
         installed, line = _version(package), install.format(package=package)
@@ -243,7 +243,7 @@ def _show(packages: Sequence[str], install: str) -> None:
 
 
 def _broken_features() -> Iterator[str]:
-    """Yield installed features that fail: reading, drawing, writing."""
+    """Yield failures of basic features: reading, drawing and writing."""
     from evenhand.charts import curve, to_svg
     from evenhand.core.files import write_files
     from evenhand.table.sources import open_source

@@ -1,4 +1,4 @@
-"""Shared output of the commands: consoles, progress, and the summary of an audit."""
+"""Console output shared by the commands: consoles, progress display and the summary of an audit."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ _STYLES: dict[Verdict, str] = {
 
 class _Console(Console):
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        """Pass all text through `showable` on its way to the terminal; styles and cursor moves are Rich's own."""
+        """Escape control characters of all text; style and cursor codes come from Rich and pass unchanged."""
         return super()._render_buffer(
             part if part.control else Segment(showable(part.text), part.style) for part in buffer
         )
 
     def on_broken_pipe(self) -> None:
-        """Leave a broken pipe to `main`: it is no failure if the reader stops."""
+        """Raise `BrokenPipeError` for `main` to handle: a reader that stops is not an error."""
         raise BrokenPipeError
 
 
-# Names and values come from data: nothing in them is markup, an emoji code or a number to colour.
+# Names and values come from data, so they are never interpreted as markup, emoji codes or numbers to colour.
 out = _Console(highlight=False, emoji=False)
 err = _Console(stderr=True, highlight=False, emoji=False)
 
 
 def print_line(start: str, value: str = "") -> None:
-    """Print a line verbatim, with the value in bold."""
+    """Print a line verbatim, followed by the value in bold."""
     _print_words(out, Text.assemble(start, (value, "bold")))
 
 
@@ -70,14 +70,14 @@ def print_error(message: str) -> None:
 
 
 def _print_words(console: Console, text: Text) -> None:
-    """Print text, in a terminal broken between words; a file or another program gets each line whole."""
+    """Print text, wrapped between words on a terminal; otherwise print each line unwrapped."""
     if console.is_terminal:
         text = Text(broken_between_words(text.plain, console.width), spans=text.spans)
     console.print(text, soft_wrap=True)
 
 
 def broken_between_words(text: str, width: int) -> str:
-    r"""Return text with spaces replaced by line ends, so that only a word longer than a line exceeds the width.
+    r"""Return text wrapped at spaces, so that only words longer than a line exceed the width.
 
     Examples
     --------
@@ -95,12 +95,12 @@ def broken_between_words(text: str, width: int) -> str:
 
 
 def print_json(text: str) -> None:
-    """Print JSON as UTF-8 in any terminal encoding, or as text to a caller's text stream."""
+    """Print JSON as UTF-8 in any terminal encoding; if standard output is a text stream, print text."""
     typer.echo(text.encode() if hasattr(sys.stdout, "buffer") else text, nl=False)
 
 
 class _Reading(ProgressColumn):
-    """DuckDB's progress in reading the data for a step, and the expected end."""
+    """Progress column for DuckDB's reading of the data, with the expected remaining time."""
 
     max_refresh = 0.5
 
@@ -121,7 +121,7 @@ class _Reading(ProgressColumn):
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[RunClock]:
-    """Show each step of an audit on the terminal while it runs; only slow steps remain visible afterwards."""
+    """Show the current step of an audit on the terminal while it runs."""
     with timed() as clock:
         if quiet or not sys.stderr.isatty():
             yield clock
@@ -134,7 +134,7 @@ def progress(quiet: bool) -> Iterator[RunClock]:
 
 
 def print_timings(clock: RunClock, console: Console = out) -> None:
-    """Print the time by section and step, without steps under a hundredth of the total."""
+    """Print the time by section and step, omitting steps below a hundredth of the total."""
     records = clock.records()
     total = sum(record["seconds"] for record in records)
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -152,13 +152,13 @@ def print_timings(clock: RunClock, console: Console = out) -> None:
 
 
 def _spent(records: list[dict[str, Any]], total: float) -> tuple[str, str, str]:
-    """Return seconds, CPU seconds and the share of all seconds of some steps."""
+    """Return the seconds, CPU seconds and share of the total of some steps."""
     wall, cpu = (sum(record[column] for record in records) for column in ("seconds", "cpu"))
     return f"{wall:.2f}", f"{cpu:.2f}", f"{wall / max(total, 1e-9):.0%}"
 
 
 def print_summary(audit: Audit) -> None:
-    """Print the answer, the verdicts, and a few other findings; the report has the rest."""
+    """Print the answer, the verdicts and a few other findings of an audit."""
     from evenhand.report.answer import answer
     from evenhand.report.display_names import displayed
     from evenhand.report.front import in_order
@@ -182,14 +182,14 @@ def print_summary(audit: Audit) -> None:
 
 
 def _print_notes(audit: Audit) -> None:
-    """Print what holds for all findings together, and the notes; what holds for tables is in the report."""
+    """Print the multiple-testing families and the notes."""
     families = [str(family) for family in audit.families if family.id != "core.worse_off_rows"]
     for line in (*families, *(f"Note: {note}" for notes in audit.notes.values() for note in notes)):
         _print_dim(line)
 
 
 def _print_head(audit: Audit) -> None:
-    """Print the title, how many people, and whether the plan was followed."""
+    """Print the title, the number of people, and whether the plan was followed."""
     out.print(Text(audit.config.report.title, style="bold"))
     _print_dim(_rows_used(audit))
     if audit.plan is not None:
@@ -199,7 +199,7 @@ def _print_head(audit: Audit) -> None:
 
 
 def _print_answer(word: str, sentences: Sequence[str]) -> None:
-    """Print a question, or the word that answers the first, with its sentences."""
+    """Print a question or a short answer in bold, followed by its sentences."""
     if sentences:
         end = "" if word.endswith("?") else "."
         out.print(Text.assemble((f"{word}{end} ", "bold"), " ".join(sentences)))
@@ -211,7 +211,7 @@ def _print_dim(line: str) -> None:
 
 
 def _left_out(judged: int, others: int) -> str:
-    """Print how many findings the summary omits."""
+    """Return a sentence on the number of findings omitted from the summary."""
     if not judged:
         more = f"{count(others, 'more finding')} in the report. " if others else ""
         return f"{more}No thresholds were set."
@@ -229,7 +229,7 @@ def _rows_used(audit: Audit) -> str:
 
 
 def _print_finding(finding: Finding, *others: Finding) -> None:
-    """Print the number and verdict of a finding, and its sentences below."""
+    """Print a finding's number and verdict, with its sentences below."""
     number, headline = Text(finding.number, style="dim"), finding.headline.text  # no markup: names come from data
     more = f"{len(others)} more like it in the report." if others else ""
     layers = " ".join(str(layer) for layer in (finding.detail, finding.reason, more) if layer)

@@ -1,4 +1,4 @@
-"""Show the settings in error messages as command-line flags."""
+"""Name settings in error messages as command-line flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLAGS = frozenset(
         *("labels", "one_hot", "people", "count", "cluster", "memory_limit", "tolerance"),
     )
 )
-"""The arguments that are flags of `evenhand audit DATA`."""
+"""The settings with a flag of `evenhand audit DATA`."""
 
 _OWN_FLAGS = {
     "tables": "--old-settings OLD.toml --new-settings NEW.toml",
@@ -25,7 +25,7 @@ _OWN_FLAGS = {
 
 
 class FlagStyle(SettingStyle):
-    """Formats settings as flags, where flags exist.
+    """Formats settings as command-line flags if such flags exist.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class FlagStyle(SettingStyle):
     """
 
     def mention(self, setting: Setting) -> str:
-        """Format a setting within a sentence."""
+        """Return the text of a setting within a sentence."""
         if setting.shown:
             return _with_value(setting) or super().mention(setting)
         if not setting.where:
@@ -44,7 +44,7 @@ class FlagStyle(SettingStyle):
         return (_flag_of_path(setting) if _is_given_by_flags(setting.where) else None) or super().mention(setting)
 
     def prefix(self, setting: Setting) -> str:
-        """Format a setting before its error; empty if the error names it, or the setting is a whole model."""
+        """Return the text of a setting before its error; empty if the error itself names the setting."""
         if not _is_given_by_flags(setting.where):
             return super().prefix(setting)
         flag = _flag_of_path(setting)
@@ -60,7 +60,7 @@ def _is_given_by_flags(where: str | Place) -> bool:
 
 
 def _flag_of_path(setting: Setting) -> str | None:
-    """Return the flag behind a setting such as `predictions.risk.threshold`."""
+    """Return the flag of a setting such as `predictions.risk.threshold`."""
     parts = [part for part in setting.name.split(".") if not part.isdigit()]
     return "--require" if parts[0] == "thresholds" else _flag(parts[-1])
 

@@ -114,7 +114,7 @@ def init(
 
 
 def _to_do(text: str) -> str:
-    """Return the user's next steps with an `audit.toml`."""
+    """Return the user's next step with an `audit.toml`."""
     left = open_settings(tomllib.loads(text))
     return f"Fill in what is open ({', '.join(left)})" if left else "Check these roles"
 
@@ -127,7 +127,7 @@ def _is_terminal() -> bool:
 
 
 def _read(data: str, answered: Mapping[str, Any]) -> tuple[Look, FileOptions, list[str]]:
-    """Read the data; again with decimal commas or words for missing values if numbers need them."""
+    """Read the data, a second time with decimal commas or missing-value words if numbers need them."""
     options = FileOptions.parse(answered, "the options of the file")
     seen = look(data, options)
     remarks = [note.text for note in seen.notes]
@@ -144,7 +144,7 @@ def _read(data: str, answered: Mapping[str, Any]) -> tuple[Look, FileOptions, li
 
 
 def _needed_options(seen: Look, options: FileOptions, *, commas_possible: bool) -> Iterator[tuple[str, Any, str]]:
-    """Yield the options that make numbers readable, their values, and notes on each."""
+    """Yield the file options that make numbers readable, with their values and remarks."""
     commas = [c.name for c in seen.columns.values() if c.decimal_commas]
     if commas and commas_possible:
         yield (
@@ -165,12 +165,12 @@ def _needed_options(seen: Look, options: FileOptions, *, commas_possible: bool) 
 
 
 def _first(names: Sequence[str], most: int) -> str:
-    """Return the first few names, with a mark if there are more."""
+    """Return the first few names, with an ellipsis if there are more."""
     return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 def _show_columns(seen: Look) -> None:
-    """Print the name of every column, as many side by side as fit."""
+    """Print the name of every column, in as many columns as fit the terminal."""
     print_line(f"{count(len(seen.columns), 'column')}, {count(seen.rows, 'row')} looked at:")
     names = [showable(name) for name in seen.columns]
     width = max(cell_len(name) for name in names) + 2
@@ -199,7 +199,7 @@ def _remarks(roles: Proposal, seen: Look) -> Iterator[str]:
 
 
 def _oddities(column: ColumnProfile, is_group: bool) -> Iterator[str]:
-    """Yield oddities of a column: labels that differ in blanks, a single value, percent signs."""
+    """Yield remarks on oddities of a column: labels that differ in blanks, a single value, percent signs."""
     if is_group:
         labels = list(dict.fromkeys(str(value).strip() for value in column.values))
         yield from (note.text for note in label_notes(column.name, column.kind, column.values, labels))
@@ -220,7 +220,7 @@ def _stated_roles(
     outcome: str | None,
     id: str | None,  # noqa: A002
 ) -> Proposal:
-    """Return the roles that options give, or refuse a column that the data lack."""
+    """Return the roles given by options; raise if a column is not in the data."""
     listed = {
         option: list(dict.fromkeys(part for text in texts or () for part in _columns_of(option, text, seen)))
         for option, texts in options.items()
@@ -268,7 +268,7 @@ def _known_side(favourable: str | None) -> str | None:
 
 
 def _columns_of(option: str, text: str, seen: Look) -> list[str]:
-    """Return the columns that a text names: itself, or its parts between commas."""
+    """Return the columns that a text names: a single column, or comma-separated names."""
     names = [text] if text in seen.columns else [part.strip() for part in text.split(",")]
     for name in names:
         for part in [name] if name in seen.columns or option != "--groups" else name.split("+"):
@@ -284,7 +284,7 @@ def _require(option: str, name: str, seen: Look) -> None:
 
 
 def _summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield each role with its columns, or that it is open, with guesses."""
+    """Yield each role with its columns, or with guesses if it is open."""
     yield "groups", ", ".join(roles.groups) or _unsettled(roles, "groups", "none")
     yield from _number_summary(roles)
     yield from _prediction_summary(roles, seen) if roles.scores or roles.decisions or not roles.numbers else ()
@@ -304,7 +304,7 @@ def _number_summary(roles: Proposal) -> Iterator[tuple[str, str]]:
 
 
 def _prediction_summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield scores and decisions, or the columns that could be either."""
+    """Yield scores and decisions, or the possible columns if they are open."""
     guesses = [] if roles.predictions else roles.guesses.get("predictions", [])
     numbers = [name for name in guesses if has_many_numbers(seen.columns[name])]
 
@@ -318,7 +318,7 @@ def _prediction_summary(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]
 
 
 def _default_remarks(roles: Proposal, seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield the defaults of settings left open."""
+    """Yield the defaults of open settings."""
     lacking = roles.lacking(seen)
     if lacking and not roles.drop_missing:
         yield "missing", f'some rows lack {", ".join(lacking)}: an audit stops there, unless missing = "drop" is set'
@@ -334,13 +334,13 @@ def _unsettled(roles: Proposal, role: str, nothing: str) -> str:
 
 
 class _Dialogue:
-    """Asks for the roles on a terminal: one question a line, best guesses first; Enter accepts the default."""
+    """Asks for the roles on a terminal: one question per line, with the best guesses as defaults."""
 
     def __init__(self, seen: Look, roles: Proposal, answered: Collection[str]) -> None:
         self.seen, self.roles, self.said = seen, roles, answered
 
     def run(self) -> None:
-        """Ask for every role that no option gave."""
+        """Ask for every role that no option specified."""
         roles = self.roles
         print_line("Enter takes what is in brackets, - is none; several names go with commas between.")
         several = "Does a person ({}) have several rows, one for each {}?"
@@ -360,13 +360,13 @@ class _Dialogue:
             )
 
     def _count(self) -> None:
-        """Ask whether a column named like a number of people is one."""
+        """Ask whether a column with a name such as `count` contains numbers of people."""
         for column in self.roles.guesses.get("count", [])[:1]:
             if self._yes(f"Does a row stand for as many people as {column} says?"):
                 self.roles.count, self.roles.id = column, None
 
     def _roles(self) -> None:
-        """Ask which columns are groups, predictions and outcome."""
+        """Ask for the columns of groups, predictions and outcome."""
         roles = self.roles
         roles.groups = self._columns("Groups to compare", roles.groups, "groups")
         roles.one_hot = {name: members for name, members in roles.one_hot.items() if name in roles.groups}
@@ -375,14 +375,14 @@ class _Dialogue:
         roles.outcome = outcome[0] if outcome else None
 
     def _kinds(self, chosen: Sequence[str]) -> None:
-        """Tell decisions, scores and numbers apart."""
+        """Classify the chosen prediction columns into decisions, scores and numbers."""
         many = [column for name in chosen if has_many_numbers(column := self.seen.columns[name])]
         self.roles.numbers = [column.name for column in many if self._is_number(column)]
         self.roles.scores = [column.name for column in many if column.name not in self.roles.numbers]
         self.roles.decisions = [name for name in chosen if name not in self.roles.numbers + self.roles.scores]
 
     def _is_number(self, column: ColumnProfile) -> bool:
-        """Ask whether numbers that look like salaries are compared as they are, unless an option says so."""
+        """Ask whether large numbers such as salaries are to be compared directly, unless an option decides it."""
         if column.name in self.roles.numbers and "predictions" in self.said:
             return True
         if not has_role_word(column.name, "number") and (column.high or 0.0) <= _HIGHEST_SCORE:
@@ -416,7 +416,7 @@ class _Dialogue:
         return _ask(question, ", ".join(offered) or "-", read) if offered else _ask(question, "-", read)
 
     def _values(self) -> None:
-        """Ask for the further settings of outcome and predictions."""
+        """Ask for further settings of the outcome and the predictions."""
         roles = self.roles
         self._positive()
         plain = [name for name in roles.decisions if not self.seen.columns[name].two_valued]
@@ -466,7 +466,7 @@ class _Dialogue:
         self.roles.favourable = _ask(f"Is {what} good or bad for a person? Enter leaves it unsaid", "", read)
 
     def _words(self) -> None:
-        """Ask for the verb and the noun of the report's sentences, and for names."""
+        """Ask for the verb and the noun of the report's sentences, and for display names."""
         if self.roles.scores or self.roles.decisions:
             verb = "What does the system do to a person it selects, as in hires or flags? Enter: selects"
             self.roles.verb = _ask(verb, "", lambda answer: answer or None)
@@ -476,7 +476,7 @@ class _Dialogue:
         self.roles.names = _ask(names, "", _pairs_of_names)
 
     def _example_of_a_name(self) -> str:
-        """Return an example of a name for readers: of a group whose own name is a number, if there is one."""
+        """Return an example of a display name, for a group with a numeric code if there is one."""
         groups = [self.seen.columns[name] for name in self.roles.groups if name in self.seen.columns]
         coded = next((column.name for column in groups if column.is_number and column.two_valued), None)
         return "age_group: age" if coded is None else f"{coded} = 1: women"
@@ -491,7 +491,7 @@ class _Dialogue:
 
 
 def _ask(question: str, offered: str, read: Callable[[str], T]) -> T:
-    """Ask until the answer is valid."""
+    """Ask a question until the answer is valid; return the parsed answer."""
     while True:
         out.print(Text.assemble(question, (f" [{offered}]" if offered else "", "bold"), ": "), end="")
         try:
@@ -503,7 +503,7 @@ def _ask(question: str, offered: str, read: Callable[[str], T]) -> T:
 
 
 def _pairs_of_names(answer: str) -> dict[str, str]:
-    """Return the names of the data with those for readers, as in "age_group: age; M: men"."""
+    """Return display names by name in the data, parsed from text such as "age_group: age; M: men"."""
     pairs = [part.rpartition(":") for part in answer.split(";") if part.strip()]
     if not all(name.strip() and shown.strip() for name, _, shown in pairs):
         raise ConfigError("write a name of the data, a colon and the name for readers, as age_group: age.")

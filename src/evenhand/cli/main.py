@@ -67,7 +67,7 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command and exit with its code; errors are printed as a sentence, without a traceback."""
+    """Run the command and exit with its code; print errors as sentences without a traceback."""
     _open_streams()
     words = sys.argv[1:] if arguments is None else arguments
     tell = _print_error_json if _JSON_ERRORS in words else _print_error_text
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _fail(tell: Callable[[BaseException, int], None], error: BaseException, code: int) -> NoReturn:
-    """Print an error and exit with its code, even if nothing can be printed."""
+    """Print an error and exit with its code, even if printing fails."""
     for stream, write in ((sys.stdout, sys.stdout.flush), (sys.stderr, lambda: tell(error, code))):
         try:
             write()
@@ -103,7 +103,7 @@ def _fail(tell: Callable[[BaseException, int], None], error: BaseException, code
 
 
 def _of_system(error: OSError) -> ConfigError:
-    """Return an error of the operating system as a sentence of ours."""
+    """Return an operating system error as a `ConfigError`."""
     why = error.strerror or error
     if error.filename is None:
         return ConfigError("the output cannot be written: {why}.", why=why)
@@ -111,7 +111,7 @@ def _of_system(error: OSError) -> ConfigError:
 
 
 def _discard(stream: TextIO) -> None:
-    """Write the rest of a stream to nowhere; Python would fail to flush it at the end, and change the exit code."""
+    """Redirect a stream to the null device, so that a failed flush at exit does not change the exit code."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -131,7 +131,7 @@ def _run(words: list[str]) -> int:
 
 
 def _require_date() -> None:
-    """Refuse a date of the build that is none: NumPy would stop when it is loaded, and fonts when they are dated."""
+    """Raise if SOURCE_DATE_EPOCH is invalid, because NumPy and fonts would fail on it."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "0")
     if not given.strip().isdecimal() or int(given) >= _YEAR_10000:
         raise ConfigError(
@@ -141,7 +141,7 @@ def _require_date() -> None:
 
 
 def _open_streams() -> None:
-    """Open closed standard streams, so that no file takes their place; print "?" for what a terminal lacks."""
+    """Reopen closed standard streams on the null device; print "?" for characters the terminal lacks."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
             try:
@@ -155,7 +155,7 @@ def _open_streams() -> None:
 
 
 def _print_error_text(error: BaseException, code: int) -> None:
-    """Print an error as a sentence; an invalid option in Typer's style, with the usage line."""
+    """Print an error as a sentence; print invalid options in Typer's style, with the usage line."""
     if code == INTERRUPTED:
         print_error("Stopped.")
     elif code == BUG:

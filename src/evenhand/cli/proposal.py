@@ -1,7 +1,7 @@
 """Propose roles for the columns of a table: certain ones, open ones, and best guesses.
 
-A role is certain if the user gave it, or if a column's name and values fit exactly one role. Nothing else is assumed: a
-bare 0/1 column can be an outcome, a decision, a group or none of them.
+A role is certain if the user specified it, or if a column's name and values fit exactly one role. Otherwise it is open:
+a bare 0/1 column can be an outcome, a decision, a group or none of them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from evenhand.table.profile import ColumnProfile, Look, words
 MOST_GROUPS = 20
 _OLDEST = 120
 
-# Words of names, in several languages. The first list of a role makes a column certain where its values fit; the
-# second only puts it before others in a question.
+# Words in column names, in several languages. A word of a role's first list makes a column certain if its values fit; a
+# word of the second list only ranks it higher among the guesses.
 _WORDS: dict[str, tuple[str, str]] = {
     "id": (
         "id uuid key household person applicant customer patient defendant case student client borrower nr pid "
@@ -68,21 +68,21 @@ _AGES = frozenset(["age", "edad", "alter", "eta", "idade", "leeftijd", "alder"])
 
 @dataclass
 class Proposal:
-    """The possible roles of the columns of a table.
+    """The proposed roles of the columns of a table.
 
     Parameters
     ----------
     id, outcome, groups, scores, decisions, numbers, weight : the certain roles.
-    count : the column that says how many people a row stands for, if the user says so.
+    count : the column of the number of people per row, if the user confirmed it.
     guesses : for each open role, its possible columns, the best first.
-    open : the roles that the user must assign before an audit.
+    open : the roles that the user must assign before running an audit.
     one_hot : families of 0/1 columns that are one grouping, by its name.
     panel : columns of one feature over time, earliest first, and their years.
-    long : the columns of the person and of the time, where a person has several rows.
-    repeated : a column that is named like an id but repeats.
+    long : the person column and the time column, if a person has several rows.
+    repeated : a column named like an id but with repeated values.
     favourable, positive, selected, threshold, range : the user's settings of outcome and predictions.
-    verb, people, names : what the system does to a person it selects, what the people are called, and the names that
-        readers see instead of those of the data.
+    verb, people, names : the verb for selecting, the noun for the people, and the display names that
+        replace names of the data.
     drop_missing : whether the user wants rows without outcome or prediction dropped.
     """
 
@@ -112,7 +112,7 @@ class Proposal:
 
     @property
     def used(self) -> set[str]:
-        """Every column that has a role."""
+        """All columns with a role."""
         named = {*self.groups, *self.predictions, *self.panel, *(self.long or ())}
         return (named | {c for c in (self.id, self.outcome, self.weight, self.count) if c}) | {
             member for members in self.one_hot.values() for member in members
@@ -120,7 +120,7 @@ class Proposal:
 
     @property
     def predictions(self) -> list[str]:
-        """The columns of scores, of decisions and of numbers."""
+        """The columns of scores, decisions and numbers."""
         return [*self.scores, *self.decisions, *self.numbers]
 
     def lacking(self, seen: Look) -> list[str]:
@@ -129,7 +129,7 @@ class Proposal:
 
 
 def propose(seen: Look, given: Proposal | None = None) -> Proposal:
-    """Assign roles to columns, keeping the `given` ones.
+    """Return proposed roles for the columns, keeping the `given` ones.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def propose(seen: Look, given: Proposal | None = None) -> Proposal:
 
 
 def _unassigned(seen: Look, roles: Proposal) -> list[ColumnProfile]:
-    """Return the columns without a role that have more than one value."""
+    """Return the columns without a role and with more than one value."""
     used = roles.used
     return [c for c in seen.columns.values() if c.name not in used and c.distinct > 1]
 
@@ -161,7 +161,7 @@ def _unassigned(seen: Look, roles: Proposal) -> list[ColumnProfile]:
 
 
 def _people(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
-    """Find the id, and whether a person has several rows."""
+    """Assign the id, or the person and time columns if a person has several rows."""
     named = _certain(filter(_can_identify, free), "id")
     if roles.id is None:
         roles.id = next((c.name for c in named if c.unique), None)
@@ -175,7 +175,7 @@ def _people(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
 def _person_and_time(
     seen: Look, free: Sequence[ColumnProfile], persons: Sequence[ColumnProfile]
 ) -> tuple[str, str] | None:
-    """Return the columns of the person and of the time, where a person has several rows."""
+    """Return the person and time columns if a person has several rows; otherwise None."""
     times = [c for c in free if _is_time(c, seen.rows)]
     for time, person in product(times, persons):
         if person not in times and _is_panel_of(person, time, seen):
@@ -192,7 +192,7 @@ def _is_time(column: ColumnProfile, rows: int) -> bool:
 
 
 def _is_panel_of(person: ColumnProfile, time: ColumnProfile, seen: Look) -> bool:
-    """Tell whether a column can identify persons with a row for most times, and at most one per time."""
+    """Return whether a column identifies persons with a row at most times, and at most one row per time."""
     rows = seen.rows
     if person.missing or not _can_identify(person):
         return False
@@ -217,18 +217,18 @@ def _groups(seen: Look, roles: Proposal, free: Sequence[ColumnProfile]) -> None:
 
 
 def _each_once(columns: Sequence[ColumnProfile]) -> list[str]:
-    """Return the names, without numbers such as `age` if the table has `age_group` too."""
+    """Return the names, without a numeric column such as `age` if the table also has `age_group`."""
     bands = [c for c in columns if not cut_points(c)]
     return [c.name for c in columns if c in bands or not any(_is_banded_name(c, other) for other in bands)]
 
 
 def _is_banded_name(number: ColumnProfile, bands: ColumnProfile) -> bool:
-    """Tell whether a column of bands is named after a column of numbers."""
+    """Return whether a column of bands is named after a numeric column."""
     return any(word.startswith(tuple(words(number.name))) for word in words(bands.name))
 
 
 def _families(seen: Look, free: Sequence[ColumnProfile]) -> dict[str, list[str]]:
-    """Return the 0/1 columns of one name and one group each, as `race_black` and `race_white`."""
+    """Return families of exclusive 0/1 columns with a common prefix, such as `race_black` and `race_white`."""
     families: dict[str, list[str]] = {}
     for column in free:
         family, mark, rest = column.name.rpartition("_")
@@ -242,7 +242,7 @@ def _families(seen: Look, free: Sequence[ColumnProfile]) -> dict[str, list[str]]
 
 
 def can_group(column: ColumnProfile) -> bool:
-    """Tell whether the values of a column can be groups of people."""
+    """Return whether the values of a column can define groups of people."""
     if column.distinct < 2 or column.kind in ("other", "date", "datetime") or column.unique:
         return False
     if _AGES & set(words(column.name)) and column.is_number:
@@ -251,7 +251,7 @@ def can_group(column: ColumnProfile) -> bool:
 
 
 def cut_points(column: ColumnProfile) -> list[int] | None:
-    """Return the usual cut points for a column of ages with many values."""
+    """Return the usual cut points for a column of ages with many values; otherwise None."""
     if not column.is_number or column.distinct <= MOST_GROUPS or column.low is None or column.high is None:
         return None
     return [cut for cut in (25, 45, 65) if column.low < cut <= column.high] or None
@@ -292,13 +292,13 @@ def _predictions(roles: Proposal, free: Sequence[ColumnProfile]) -> None:
 
 
 def _scores(named: Sequence[ColumnProfile], beside: Sequence[str]) -> list[str]:
-    """Return the columns that can only be scores; without any, the possible scores in percent."""
+    """Return the columns that can only be scores; without such columns or decisions, the possible percent scores."""
     certain = _names(filter(_is_score, named))
     return certain if certain or beside else _names(filter(_is_percent_score, named))
 
 
 def _is_score(column: ColumnProfile) -> bool:
-    """Tell whether numbers with a score's name can only be a score: from 0 to 1, or deciles."""
+    """Return whether a column named like a score can only be a score: from 0 to 1, or deciles."""
     if column.kind == "real":
         return in_unit_range(column)
     low, high = column.low, column.high
@@ -307,17 +307,17 @@ def _is_score(column: ColumnProfile) -> bool:
 
 
 def _is_percent_score(column: ColumnProfile) -> bool:
-    """Tell whether numbers in percent are named like a model's score; a bare "score" may be an exam's."""
+    """Return whether a percent column is named like a model's score; a plain "score" may be an exam result."""
     return looks_like_percent(column) and bool(((_SETS["score"][0] | _PERCENT) - {"score"}) & {*words(column.name)})
 
 
 def in_unit_range(column: ColumnProfile) -> bool:
-    """Tell whether numbers lie between 0 and 1."""
+    """Return whether all numbers lie between 0 and 1."""
     return column.low is not None and column.high is not None and column.low >= 0 and column.high <= 1
 
 
 def looks_like_percent(column: ColumnProfile) -> bool:
-    """Tell whether numbers run from 0 or more to some number between 10 and 100."""
+    """Return whether numbers are nonnegative with a maximum above 10 and at most 100."""
     return has_many_numbers(column) and (column.low or 0) >= 0 and 10 < (column.high or 0) <= 100
 
 
@@ -326,13 +326,13 @@ def _is_weight(column: ColumnProfile) -> bool:
 
 
 def _may_count(column: ColumnProfile) -> bool:
-    """Tell whether a column is named like a number of people, and holds whole numbers of at least 0."""
+    """Return whether a column is named like a number of people and contains nonnegative whole numbers."""
     numbers = column.kind == "whole" and not column.missing and (column.low or 0) >= 0 and (column.high or 0) > 1
     return numbers and column.name.lower() in COUNT_NAMES
 
 
 def has_many_numbers(column: ColumnProfile) -> bool:
-    """Tell whether a column holds more than two different numbers."""
+    """Return whether a column contains more than two different numbers."""
     return column.is_number and column.distinct > 2
 
 
@@ -340,7 +340,7 @@ def has_many_numbers(column: ColumnProfile) -> bool:
 
 
 def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
-    """Return the first feature with columns for three years or more, earliest first, with their years."""
+    """Return the columns of the first feature recorded in three or more years, in order, with their years."""
     stems: dict[str, dict[str, int]] = {}
     for column in free:
         match = _YEAR_OF.fullmatch(column.name)
@@ -357,7 +357,7 @@ def _panel(free: Iterable[ColumnProfile]) -> dict[str, int]:
 
 
 def has_role_word(name: str, role: str) -> bool:
-    """Tell whether a name contains a word for a role."""
+    """Return whether a name contains a word that indicates a role."""
     parts = words(name)
     return bool({*parts, "".join(parts)} & _SETS[role][0])
 

@@ -1,4 +1,4 @@
-"""`evenhand report`, `compare`, `plan`, `verify`, `pack`: commands before an audit, and on saved audits."""
+"""`evenhand report`, `compare`, `plan`, `verify` and `pack`: commands on plans and on saved audits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMATS_HELP = f"{', '.join(FORMATS)}; separated by commas."
 
 
 def listed_formats(text: str) -> list[str]:
-    """Return the formats that an option names, without repetitions."""
+    """Return the formats named by an option, without repetitions."""
     names = list(dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower())))
     if not names:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""`evenhand study`: create a study and serve it; `study_data` handles its answers."""
+"""`evenhand study`: commands that create and serve a study."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenhand.study.store import Study
 
 _SWITCH = 0.001
-"""Seconds until a thread yields: a fifth of the default, since short waits matter here."""
+"""Thread switch interval in seconds, a fifth of the default, to keep response times short."""
 _SETTINGS = "EVENHAND_STUDY_SERVING"
 RESEARCHER = "researcher"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -101,7 +101,7 @@ def new(
 def _own_data(
     kind: Kind, data: Sequence[Path], id_column: str | None, decision: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the template's text on the user's files, the hidden columns, and why they are hidden."""
+    """Return the template's settings for the user's files, and remarks on hidden columns."""
     for path in data:
         if not path.is_file():
             raise ConfigError("there is no file '{path}'; --data takes the sets or the cases of the study.", path=path)
@@ -127,7 +127,7 @@ def _own_data(
 
 
 def _columns(path: Path, id_column: str | None, decision: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Find the meaning of the columns of a file of cases: from options, the template's names, or a guess."""
+    """Return the roles of a file's columns and remarks, from options, the template's names or guesses."""
     from evenhand.cli.proposal import propose
     from evenhand.study.schema import as_text, read_columns
     from evenhand.table.files import FileOptions
@@ -160,7 +160,7 @@ def _columns(path: Path, id_column: str | None, decision: str | None) -> tuple[d
 
 
 def _shown_columns(free: Sequence[str], proposal: Proposal, copies: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns of a case that people see, and sentences on the hidden ones.
+    """Return the columns of a case that participants see, and remarks on the hidden columns.
 
     Protected groups are hidden, so that critics judge the decision and not the group; so are columns that repeat the
     decision or give the outcome of the case.
@@ -184,7 +184,7 @@ def _shown_columns(free: Sequence[str], proposal: Proposal, copies: Sequence[str
 
 
 def _is_same_partition(first: Sequence[object], second: Sequence[object]) -> bool:
-    """Tell whether two columns partition the rows alike, so that one renames the other."""
+    """Return whether two columns partition the rows in the same way, up to renaming."""
     from evenhand.study.schema import as_text
 
     a, b = as_text(first), as_text(second)
@@ -194,7 +194,7 @@ def _is_same_partition(first: Sequence[object], second: Sequence[object]) -> boo
 def _column(
     path: Path, names: Sequence[str], option: tuple[str, str | None], guesses: Sequence[str | None], role: str
 ) -> str:
-    """Return the column that an option names, else the first available guess."""
+    """Return the column named by an option, or else the first available guess."""
     flag, value = option
     if value is not None:
         require_name(value, names, "{flag} got {name!r}; {hint}", flag=flag)
@@ -238,7 +238,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _is_ready(path: Path) -> bool:
-    """Tell whether the study could be served now, and print the obstacles if not."""
+    """Return whether the study could be served now; print the problem if not."""
     from evenhand.study.flow.design import load_design
     from evenhand.study.spec import read_study
 
@@ -326,7 +326,7 @@ def password(
 
 @dataclass(frozen=True)
 class Serving:
-    """The settings of a server; worker processes read them from the environment."""
+    """The settings of a server; worker processes read them from an environment variable."""
 
     study: str
     database: str
@@ -397,7 +397,7 @@ def make_app(opened: Opened, design: Design, serving: Serving) -> FastAPI:
 
 
 def app_of_environment() -> FastAPI:
-    """Return the web application that the environment describes, in one of several processes."""
+    """Return the web application of a worker process, from the settings in the environment."""
     from evenhand.study.server.protocol import end_with_parent
 
     end_with_parent()
@@ -432,13 +432,13 @@ def new_password() -> str:
 
 
 def first_password(study: Study) -> str | None:
-    """Set a new password if there is none yet, and return it."""
+    """Set and return a new password if there is no password yet; otherwise return None."""
     if study.researchers.names():
         return None
     from evenhand.study.server.security import hash_password
 
     word = new_password()
-    # Of two servers that start at once, one sets it.
+    # If two servers start at once, only one of them sets it.
     return word if study.researchers.set_first_password(RESEARCHER, hash_password(word)) else None
 
 

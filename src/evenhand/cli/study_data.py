@@ -49,7 +49,7 @@ _ENDINGS: dict[Ending, str] = {
 
 @dataclass(frozen=True)
 class Opened:
-    """An open study with its database: `url` is its address, `shown` the same without a password."""
+    """An open study with its database; `url` is the address of the database."""
 
     spec: StudySpec
     study: Study
@@ -69,7 +69,7 @@ class Opened:
 
 
 def open_study(path: Path, database: str | None) -> Opened:
-    """Open the database of a study that has been served, regardless of its current study.toml."""
+    """Open the database of a study that has been served, even if its study.toml has changed."""
     _require_server()
     from evenhand.study.spec import read_study
     from evenhand.study.store import open_store
@@ -80,7 +80,7 @@ def open_study(path: Path, database: str | None) -> Opened:
 
 
 def start_study(path: Path, database: str | None, *, accept: bool = False) -> tuple[Opened, Design]:
-    """Check a study with its sets or cases, and open its database, creating both if needed."""
+    """Load and check a study, and open its database, creating database and study if needed."""
     _require_server()
     from evenhand.study.flow.design import load_design
     from evenhand.study.spec import read_study
@@ -102,7 +102,7 @@ def _closed_on_failure(store: Store) -> Iterator[Store]:
 
 
 def database_of(path: Path, database: str | None) -> str:
-    """Return the address of a study's answers; a file must exist."""
+    """Return the address of a study's database; raise if it is a missing file."""
     url = database or str(path.with_suffix(".db"))
     if "://" not in url and not Path(url).exists():
         raise ConfigError("there is no database '{url}' yet; evenhand study serve {path} makes it.", url=url, path=path)
@@ -161,7 +161,7 @@ def simulate(
 
 
 def _report(visits: Sequence[Visit]) -> int:
-    """Print the outcome for virtual respondents; return the exit code."""
+    """Print the results of virtual respondents; return the exit code."""
     import numpy as np
 
     from evenhand.study.bots import count_events
@@ -291,7 +291,7 @@ def analyze(
 
 
 def _left_out(audit: Audit) -> Iterator[str]:
-    """Yield the people excluded from the analysis, one line per rule, or that there are none."""
+    """Yield a line on the people excluded from the analysis, by rule."""
     left_out = [
         entry
         for result in audit.results.values()
@@ -357,12 +357,12 @@ def note(opened: Opened, action: str, detail: str = "") -> None:
 
 
 def deliver(content: bytes, target: Path | None, summary: str) -> None:
-    """Write a file readable by its owner only, or to standard output."""
+    """Write content to a file readable only by its owner, or to standard output."""
     if target is None:
         sys.stdout.write(content.decode())
         return
     try:
-        # Answers, and sometimes identities: readable by the owner only.
+        # The content includes answers, and sometimes identities.
         with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(content)
     except OSError as error:

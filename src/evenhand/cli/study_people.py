@@ -62,7 +62,7 @@ def recruits(
 
 
 def _print_unmatched(check: RecruitCheck) -> None:
-    """Print who is in only one list, and what could not be checked."""
+    """Print the ids in only one of the lists, and the filters that could not be checked."""
     lists = {
         "in the study, but not in the export": check.unmatched,
         "in the export, but not in the study": check.absent,

@@ -1,4 +1,4 @@
-"""Replications of the four papers behind the audits: printed numbers, ours, and missing data."""
+"""Replications of the four papers behind the audits: printed and replicated numbers, and missing data."""
 
 from evenhand.replication.report import PAPERS, Replication, replicate
 

@@ -1,6 +1,6 @@
-"""Replay the reliability author's run: folds, models, random numbers and published curves.
+"""Replay the run of the reliability paper's author: folds, models, random numbers and published curves.
 
-The author's five fold models and NumPy's legacy random stream with seed 0 replay the ten published result files.
+The author's five fold models and NumPy's legacy random stream with seed 0 reproduce the ten published result files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMERIC = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_
 BINARY = ("c_charge_degree_M", "c_charge_degree_F", "sex")
 AGES = ("25 - 45", "Greater than 45", "Less than 25")
 AuthorSetting = tuple[str, str, str]
-"""The features perturbed, the printed variance, and whether there are minima, as the author's files name them."""
+"""The perturbed features, the printed variance, and the use of minima (Y or N), as in the author's file names."""
 
 SETTINGS: dict[AuthorSetting, str] = {
     ("all", "1", "N"): "Figures 1a-c, 2",
@@ -43,7 +43,7 @@ _RESULT = re.compile(r"(?:feature_set=)?(all|num|cat)[a-z ]*_var=(\w+)_grouped=Y
 
 
 class Defendants(NamedTuple):
-    """The 6,167 defendants: features, who is White, who was arrested again."""
+    """The 6,167 defendants: features, and indicators of White people and of rearrest."""
 
     features: FloatArray
     white: IntArray
@@ -52,7 +52,7 @@ class Defendants(NamedTuple):
 
 @lru_cache
 def defendants() -> Defendants:
-    """Rebuild the paper's table from ProPublica's file: its filter, less five rows without a charge."""
+    """Return the paper's table, rebuilt from ProPublica's file without five rows that lack a charge."""
     table = load_compas()
     columns = {name: np.asarray(table[name]) for name in (*NUMERIC, "sex", "race", "age_cat", "c_charge_degree")}
     charge, outcome = np.asarray(table["c_charge_desc"], dtype=object), np.asarray(table["two_year_recid"])
@@ -75,11 +75,11 @@ def positions(*names: str) -> list[int]:
 
 
 Split = tuple[IntArray, tuple[Predictor, ...]]
-"""The fold of each person, and the model of each fold."""
+"""The fold number of each person, and the model of each fold."""
 
 
 def raw_units(weights: FloatArray, intercept: float, mean: FloatArray, scale: FloatArray) -> Linear:
-    """Convert a model of scaled numbers to a model of raw ones."""
+    """Convert a linear model of scaled features to a model of raw features."""
     weights, numbers = weights.copy(), positions(*NUMERIC)
     intercept -= float((weights[numbers] * mean / scale).sum())
     weights[numbers] /= scale
@@ -88,7 +88,7 @@ def raw_units(weights: FloatArray, intercept: float, mean: FloatArray, scale: Fl
 
 @lru_cache
 def authors_split() -> Split:
-    """Return the author's folds and models of seed 0."""
+    """Return the author's folds and models for seed 0."""
     order = np.arange(len(defendants().features))
     np.random.RandomState(0).shuffle(order)  # the author's stream begins with the folds
     folds = np.empty(order.size, dtype=np.int64)
@@ -104,7 +104,7 @@ def authors_split() -> Split:
 
 
 def _authors_rows(setting: AuthorSetting, fold: IntArray, level: float, stream: np.random.RandomState) -> FloatArray:
-    """Return the author's perturbed rows of one fold and level, using the random stream in the author's order."""
+    """Return the author's perturbed rows of a fold and level, drawing random numbers in the author's order."""
     feature_set, sd, minima = setting
     rows, white = defendants().features[fold].copy(), defendants().white[fold]
     groups = [np.flatnonzero(white == group) for group in (1, 0)]
@@ -126,7 +126,7 @@ def _authors_rows(setting: AuthorSetting, fold: IntArray, level: float, stream: 
 
 @lru_cache
 def _authors_perturbations() -> dict[AuthorSetting, list[npt.NDArray[np.int16]]]:
-    """Return, by experiment and fold, the rows (levels, people, features) of the author's random stream."""
+    """Return the perturbed rows (levels, people, features) of the author, by experiment and fold."""
     stream = np.random.RandomState(0)
     stream.shuffle(np.arange(len(defendants().features)))  # the folds were drawn first
     folds = [np.flatnonzero(authors_split()[0] == number) for number in range(5)]
@@ -139,7 +139,7 @@ def _authors_perturbations() -> dict[AuthorSetting, list[npt.NDArray[np.int16]]]
 
 @lru_cache
 def replay(setting: AuthorSetting, follow: bool = False) -> dict[str, FloatArray]:
-    """Return the author's statistics (levels, groups), means over folds, with sex-race as it was or following sex."""
+    """Return the replayed statistics (levels, groups), averaged over folds; `follow` recomputes sex-race."""
     folds, models = authors_split()
     people = defendants()
     sums: dict[str, FloatArray] = {}
@@ -167,15 +167,15 @@ def replay(setting: AuthorSetting, follow: bool = False) -> dict[str, FloatArray
 
 
 def replayed_gap(setting: AuthorSetting, statistic: str) -> float:
-    """Return White less non-White in the replay, the mean over levels above 0."""
+    """Return the replayed gap, White minus non-White, averaged over levels above 0."""
     return float(np.diff(replay(setting)[statistic][1:], axis=1).mean())
 
 
 @lru_cache
 def published_curves() -> dict[AuthorSetting, dict[str, FloatArray]]:
-    """Return the author's curves (levels, groups) by statistic, from one stacked file or the repository's results.
+    """Return the author's published curves (levels, groups) by experiment and statistic.
 
-    They lie below EVENHAND_DATA as compas/raez_published_irr_curves.csv.gz, or as the folder `results` of the author's
+    The files are in EVENHAND_DATA: compas/raez_published_irr_curves.csv.gz, or the folder `results` of the author's
     repository in compas/.
     """
     curves = {}

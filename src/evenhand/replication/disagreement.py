@@ -1,4 +1,4 @@
-"""The disagreement paper: figure 1 on the critics of Dressel and Farid, who judged COMPAS."""
+"""Replication of the disagreement paper: figure 1, with Dressel and Farid's critics of COMPAS."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NOTIONS: dict[FeedbackMetric, str] = {
     "predictive_equality": "PE",
     "overall_misclassification": "OMR",
 }
-"""The notions of figure 1, and what the paper calls them."""
+"""The fairness notions of figure 1, with the paper's abbreviations."""
 
 GLOSSES = {"differs from COMPAS": "disagrees", "predicts wrongly": "wrong"}
-"""The definition of a critic's disagreement: by the paper's formula, and by its gloss."""
+"""Two definitions of a critic's disagreement: the paper's formula, and its description in words."""
 
 
 class CriticErrors(NamedTuple):
-    """Every critic's gap between White and Black defendants by one notion: the truth, the estimate, the bounds."""
+    """Each critic's gap between White and Black defendants: the true gap, its estimate and its bounds."""
 
     truth: FloatArray
     estimate: FloatArray
@@ -37,19 +37,19 @@ class CriticErrors(NamedTuple):
 
     @property
     def error(self) -> FloatArray:
-        """(critics,) the absolute errors."""
+        """The absolute error of each critic's estimate."""
         return np.abs(self.estimate - self.truth)
 
     @property
     def outside(self) -> int:
-        """The number of true gaps outside the bounds."""
+        """The number of critics whose true gap lies outside the bounds."""
         return int(((self.truth < self.lower - 1e-9) | (self.truth > self.upper + 1e-9)).sum())
 
 
 def critic_errors(
     answers: Mapping[str, Any], condition: str, notion: FeedbackMetric, *, feedback: str = "disagrees", bounds: str
 ) -> CriticErrors:
-    """Return the errors of the 400 critics of a condition, as in the paper's figure 1.
+    """Return the gaps of a condition's 400 critics, as in figure 1 of the paper.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def critic_errors(
     notion
         One of `NOTIONS`.
     feedback
-        "disagrees" with the COMPAS decision (s = y XOR z), or "wrong" about what happened, the paper's gloss.
+        "disagrees" with the COMPAS decision (s = y XOR z), or "wrong" about the outcome, the paper's wording.
     bounds
         "published" or "sharp".
     """
@@ -83,7 +83,7 @@ def critic_errors(
 
 
 def replicate_disagreement() -> Chapter:
-    """Replicate the disagreement paper: figure 1 on the critics of Dressel and Farid."""
+    """Replicate the disagreement paper: figure 1, with the critics of Dressel and Farid."""
     if not all(at_hand(f"dressel_farid_{part}") for part in ("cases", "no_race", "race")):
         return Chapter("disagreement", absent=("critics", "kidneys"))
     table = load_dressel_farid()

@@ -1,4 +1,4 @@
-"""The effort paper: its human study from the printed tables, and the households of SHED."""
+"""Replication of the effort paper: its human study from printed tables, and the SHED households."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.replication.records import Chapter, Claim, PrintedLine, data_folde
 from evenhand.stats.correlation import hotelling_t, meng_z, steiger_z, two_sided_p, williams_t
 
 CELLS = (("CLUE", "input"), ("CLUE", "output"), ("SHED", "input"), ("SHED", "output"))
-"""The conditions of the human study and its two targets."""
+"""The pairs of condition and target of the human study."""
 
 _TARGET = {"input": "d", "output": "D"}
 _ROUNDED = "correlations are printed to four digits"
@@ -26,7 +26,7 @@ _RATES = {"White": 13, "Asian": 14, "Pacific Islander": 25, "American Indian": 3
 
 
 class Correlations(NamedTuple):
-    """The correlations of table 2 for a comparison: of both distances with a target, and with each other."""
+    """The correlations of table 2: aggregate with trajectory, and both with a target."""
 
     n: int
     between: float
@@ -41,7 +41,7 @@ def correlations(condition: str, target: str) -> Correlations:
 
 
 def comparisons(condition: str, target: str) -> dict[str, float]:
-    """Return the four tests of two dependent correlations, from table 2.
+    """Return four tests for equality of two dependent correlations, from table 2.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def comparisons(condition: str, target: str) -> dict[str, float]:
 
 
 def wald_equal(condition: str, target: str, r: float = 0.0, rounding: float = 0.0) -> float:
-    """Return the Wald statistic of equal coefficients, from table 5.
+    """Return the Wald statistic for equal coefficients, from table 5.
 
-    cov(a1, a2) = -r se1 se2 with r the Pearson correlation of the two distances, near the Spearman one of table 2.
+    cov(a1, a2) = -r se1 se2, with r the Pearson correlation of the two distances, close to Spearman's in table 2.
 
     Parameters
     ----------
     condition, target
-        Which regression.
+        The condition and the target of the regression.
     r
         Added to the correlation of table 2.
     rounding
@@ -117,7 +117,7 @@ def _study_lines() -> Iterator[PrintedLine]:
 
 
 def _moderation_lines(printed: Mapping[str, Any]) -> Iterator[PrintedLine]:
-    """Yield the interactions of table 5, which are the differences of the two conditions' coefficients."""
+    """Yield the interactions of table 5, as differences between the conditions' coefficients."""
     for target in ("d", "D"):
         fits = [printed["table5_ols"][f"{condition}_{target}"] for condition in ("CLUE", "SHED")]
         of = printed["table5_moderation"][target]
@@ -176,7 +176,7 @@ def _table_4(printed: Mapping[str, Any]) -> Iterator[tuple[Correlations, tuple[f
 
 
 def shed_results(households: object) -> tuple[list[PrintedLine], tuple[Figure, ...]]:
-    """Return tables 1 and 6 and figure 3 on households with the columns of `load_shed`."""
+    """Return tables 1 and 6 and figure 3 for households with the columns of `load_shed`."""
     from evenhand.models.estimators import ModelsSettings
     from evenhand.models.folds import add_models
 

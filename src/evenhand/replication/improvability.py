@@ -1,7 +1,7 @@
-"""The improvability paper: from its printed numbers, the authors' hold-out, and the full file.
+"""Replication of the improvability paper: from printed numbers, the authors' hold-out, and the full file.
 
-The paper's tables rest on the full file of 48,784 patients and on splits that were not published. The hold-out of
-Obermeyer and others, with their lasso as the candidate, is one more such split.
+The paper's tables use the full file of 48,784 patients and unpublished splits. The hold-out of
+Obermeyer and others, with their lasso as the candidate, is an additional split of this kind.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ONE_SPLIT = "the authors' hold-out, one more split of the kind"
 
 
 class Holdout(NamedTuple):
-    """The hold-out's rows and draws, and the decisions and scores of status quo and candidate."""
+    """The hold-out data: rows, bootstrap draws, and decisions and scores of status quo and candidate."""
 
     rows: Rows
     draws: ValueDraws
@@ -54,7 +54,7 @@ class Holdout(NamedTuple):
     scores: tuple[FloatArray, FloatArray]
 
     def split(self, kind: FairnessTest = "signed", *, studentised: bool = False) -> SplitTest:
-        """Return the test with the pair of groups in the paper."""
+        """Return the test of the hold-out for the paper's pair of groups."""
         return SplitTest(
             draws=self.draws,
             criteria=_CRITERIA,
@@ -66,7 +66,7 @@ class Holdout(NamedTuple):
 
 @lru_cache
 def holdout(resamples: int = 100_000) -> Holdout:
-    """Return the hold-out of 16,099 patients with the top 3 % by the hospital's score and by the authors' lasso."""
+    """Return the hold-out of 16,099 patients, with the top 3 % by the hospital's score and by the lasso."""
     table = load_hospital("holdout")
     column = {name: np.asarray(table[name]) for name in ("risk_score_t", "gagne_sum_t_hat", "race", "gagne_sum_t")}
     rng = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def replicate_improvability() -> Chapter:
 
 
 def _printed_lines() -> Iterator[PrintedLine]:
-    """Yield results that follow from the printed tables alone: medians, and gaps from the values."""
+    """Yield the results that follow from the printed tables alone: median p-values, and gaps of values."""
     printed = published()["improvability_paper"]
     for key, item in TABLES.items():
         p = [max(split[part][2] for part in split) for split in printed[key]]
@@ -136,7 +136,7 @@ def _printed_claims() -> Iterator[Claim]:
 
 
 def _holdout_lines() -> Iterator[PrintedLine]:
-    """Yield the hold-out beside the range of the paper's five lasso iterations."""
+    """Yield the hold-out's results beside the range of the paper's five lasso iterations."""
     iterations = published()["improvability_paper"]["table3_lasso"]
     values = holdout().rows.values()[:, 0]
     gap = np.abs(values[BLACK] - values[WHITE])
@@ -159,7 +159,7 @@ def _holdout_lines() -> Iterator[PrintedLine]:
 
 _KINDS: tuple[FairnessTest, ...] = ("signed", "published")
 _COLUMNS = (("candidate", 0.15), ("status quo", 0.15), ("p, published test", 0.02))
-"""The numbers of a group in a table of the paper, and how far ours may be off."""
+"""The columns of the paper's tables, with the tolerated deviation of our numbers."""
 
 
 def _holdout_claims() -> Iterator[Claim]:
@@ -236,7 +236,7 @@ def _value_figure() -> Figure:
 
 
 def full_lines(patients: TableData) -> Iterator[PrintedLine]:
-    """Yield tables 1 to 4 and figure 2 from the full file, by five new splits.
+    """Yield tables 1 to 4 and figure 2 replicated on the full file, with five new splits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The records of a replication: printed numbers beside ours, claims, and missing data."""
+"""The records of a replication: printed and replicated numbers, claims and missing data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Verdict = Literal["holds", "holds in part", "does not hold"]
 
 @cache
 def published() -> dict[str, Any]:
-    """Return the figures that the papers print, and their errata.
+    """Return the numbers printed in the papers, and the errata.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def published() -> dict[str, Any]:
 
 
 def data_folder(*parts: str) -> Path | None:
-    """Return a file or folder below EVENHAND_DATA, or None if it does not exist."""
+    """Return a path below EVENHAND_DATA; None if it does not exist."""
     root = os.environ.get(DATA_VARIABLE)
     path = Path(root).expanduser().joinpath(*parts) if root else None
     return path if path is not None and path.exists() else None
@@ -41,22 +41,22 @@ def data_folder(*parts: str) -> Path | None:
 
 @dataclass(frozen=True)
 class PrintedLine:
-    """A printed number, or range of numbers, beside ours.
+    """A printed number, or range of numbers, and the replicated number.
 
     Attributes
     ----------
     item, what
-        The table or figure, and which number of it.
+        The table or figure, and a description of the number in it.
     printed
-        The number; of a range of numbers its lower end.
+        The printed number, or the lower end of the printed range.
     ours
-        The number found here.
+        The replicated number.
     tolerance
-        How far apart they may be: the rounding of what is printed, or the spread between runs.
+        The tolerated difference, from rounding of the printed number or variation between runs.
     why
-        What ours rests on, and why it differs where it does.
+        The basis of the replicated number, and the reason for any difference.
     printed_high
-        The upper end, where the paper prints several numbers of the kind.
+        The upper end of the printed range, if the paper prints several such numbers.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class PrintedLine:
 
     @property
     def difference(self) -> float:
-        """Ours less the printed number, or less the nearer end of the range; 0 within it."""
+        """The replicated minus the printed number, or minus the nearer end of the range; 0 within it."""
         high = self.printed if self.printed_high is None else self.printed_high
         return self.ours - min(max(self.ours, self.printed), high)
 
@@ -87,7 +87,7 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper, whether it holds here, and the numbers behind it."""
+    """A claim of a paper, its verdict, and the evidence."""
 
     item: str
     claim: str
@@ -97,7 +97,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Missing:
-    """A table or figure that the available data do not give, why, and the function for the missing data."""
+    """A table or figure missing for lack of data, with the reason and the loader of the data."""
 
     item: str
     reason: str
@@ -111,9 +111,9 @@ class Chapter:
     Parameters
     ----------
     name : the paper.
-    lines, claims : its printed numbers beside ours, and whether its claims hold.
-    absent : the keys of what the available data do not give.
-    figures : its figures, made anew.
+    lines, claims : the comparison of printed and replicated numbers, and the verdicts on its claims.
+    absent : the keys of the results that the available data do not allow.
+    figures : its replicated figures.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Chapter:
 
     @property
     def title(self) -> str:
-        """The paper's subject."""
+        """The subject of the paper."""
         return str(published()["chapters"][self.name]["title"])
 
     @property
@@ -134,16 +134,16 @@ class Chapter:
 
     @property
     def missing(self) -> tuple[Missing, ...]:
-        """What the available data do not give."""
+        """The tables and figures that the available data do not allow."""
         return tuple(Missing(*published()["chapters"][self.name]["missing"][name]) for name in self.absent)
 
     @property
     def errata(self) -> tuple[tuple[str, str, str], ...]:
-        """The errors in the paper: the place, the printed text, and the correction."""
+        """The errors in the paper: location, printed text and correction."""
         return tuple((where, printed, instead) for where, printed, instead in published()["errata"][self.name])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, without the figures."""
+        """Return the contents as plain values, without the figures."""
         lines = [{**asdict(line), "difference": line.difference, "agrees": line.agrees} for line in self.lines]
         return {
             "paper": self.name,
@@ -168,13 +168,13 @@ class Chapter:
             yield DisplayTable("What cannot be had here", ("Where", "Why", "What waits for it"), absent)
 
     def agreeing(self) -> str:
-        """Return how many of the lines agree, in words."""
+        """Return the number of agreeing lines as text."""
         agreeing = sum(line.agrees for line in self.lines)
         return f"{agreeing} of {len(self.lines)} agree" if self.lines else "no number could be computed"
 
 
 def _short(item: str) -> str:
-    """Return a short name of a place with non-breaking spaces."""
+    """Return a place with non-breaking spaces if it is short."""
     return item.replace(" ", "\u00a0") if len(item) < 18 else item
 
 
@@ -193,5 +193,5 @@ def _cells(line: PrintedLine) -> tuple[Any, ...]:
 
 
 def number_or_nan(value: float | None) -> float:
-    """Return a number to compare with a printed one, nan for None; nan agrees with none."""
+    """Return a number for comparison with a printed number; nan for None, so that it never agrees."""
     return nan if value is None else value

@@ -1,6 +1,6 @@
-"""The reliability paper: its curves number for number, and its claims, on ProPublica's defendants.
+"""Replication of the reliability paper: its curves exactly, and its claims, on ProPublica's defendants.
 
-Claims are judged by new folds, models and mistakes, and by a bootstrap over people with the author's models.
+Claims are judged with new folds, models and simulated errors, and by a bootstrap over people with the author's models.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from evenhand.stats.types import FloatArray
 
 STATISTICS = {"kappa": "Cohen's kappa", "PABAK": "PABAK", "ICC_2": "ICC(A,1)"}
 SPLITS = 12
-"""The numbers of new folds, models and mistakes behind the claims."""
+"""The number of new splits, each with new models and simulated errors, behind the claims."""
 
 _RUN = ("kappa", "pabak", "icc_a1", "icc_spread", "prevalence_part", "bias_part", "mean_second", "mean_squared_error")
 
 
 @lru_cache
 def own_split(seed: int) -> Split:
-    """Return new folds, and logistic regressions fitted to the optimum."""
+    """Return new folds, and logistic regressions fitted to convergence."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import KFold
 
@@ -60,7 +60,7 @@ def own_split(seed: int) -> Split:
 
 
 def experiment(name: str, split: Split, **settings: Any) -> Experiment:
-    """Return the paper's experiment in one of its readings ("raez-2024/all/1", "raez-2024-text/all/1")."""
+    """Return the paper's experiment in one interpretation ("raez-2024/all/1", "raez-2024-text/all/1")."""
     noise = published_noise(name)
     minima = dict.fromkeys(positions(*NUMERIC), 0.0) | {positions("age")[0]: 18.0}
     items = noise.items(positions(*NUMERIC), positions(*BINARY), minima)
@@ -78,7 +78,7 @@ def experiment(name: str, split: Split, **settings: Any) -> Experiment:
 
 @lru_cache
 def runs(name: str) -> dict[str, FloatArray]:
-    """Return (splits, levels, groups) of every statistic, with new folds, models and mistakes in each split."""
+    """Return every statistic as (splits, levels, groups), with new folds, models and errors in each split."""
     statistics: dict[str, list[FloatArray]] = {statistic: [] for statistic in (*_RUN, "variance_first")}
     for seed in range(SPLITS):
         trial = experiment(name, own_split(seed), common=False)
@@ -89,16 +89,16 @@ def runs(name: str) -> dict[str, FloatArray]:
 
 
 def mean_gap(name: str, statistic: str) -> float:
-    """Return White less non-White, the mean over levels above 0 and splits."""
+    """Return the gap, White minus non-White, averaged over levels above 0 and splits."""
     values = runs(name)[statistic][:, 1:]
     return float((values[..., 1] - values[..., 0]).mean())
 
 
 @lru_cache
 def over_people(name: str, follow: bool = False) -> dict[str, GapOverLevels]:
-    """Return the gaps with the author's models and their bootstrap over people.
+    """Return the gaps with the author's models, bootstrapped over people.
 
-    `follow`: sex-race follows sex.
+    If `follow`, sex-race is recomputed from the perturbed sex.
     """
     folds, models = authors_split()
     if follow:
@@ -111,7 +111,7 @@ def over_people(name: str, follow: bool = False) -> dict[str, GapOverLevels]:
 
 
 def sure_levels(gap: GapOverLevels) -> int:
-    """Count the levels at which the joint band excludes 0."""
+    """Return the number of levels at which the simultaneous band excludes 0."""
     return int(((gap.simultaneous.low > 0) | (gap.simultaneous.high < 0)).sum())
 
 
@@ -119,7 +119,7 @@ def sure_levels(gap: GapOverLevels) -> int:
 
 
 def replicate_reliability() -> Chapter:
-    """Replicate the reliability paper if ProPublica's file is available."""
+    """Replicate the reliability paper, if ProPublica's file is available."""
     if not at_hand("compas"):
         return Chapter("reliability", absent=["compas"])
     step("Replaying the author's random numbers")
@@ -171,7 +171,7 @@ def _curve_figures() -> Iterator[Figure]:
 
 
 def _verdict(*readings: bool) -> Verdict:
-    """Return the verdict on a claim, which may hold in some of its readings only."""
+    """Return the verdict on a claim from its truth in each interpretation."""
     return "holds" if all(readings) else "holds in part" if any(readings) else "does not hold"
 
 
@@ -218,7 +218,7 @@ def _claims() -> Iterator[Claim]:
 
 
 def _part_claims() -> Iterator[Claim]:
-    """Yield the claims of sections 5.4 and 6, from new folds, models and mistakes."""
+    """Yield the claims of sections 5.4 and 6, judged with new folds, models and errors."""
     step("Judging the claims by new folds and models")
     prevalence, bias = (
         runs("raez-2024-text/all/1")[name][:, 1:].mean(axis=(0, 1))[1] for name in ("prevalence_part", "bias_part")

@@ -1,4 +1,4 @@
-"""`replicate`: the tables and figures of the four papers that the data allow, as a page and a JSON file."""
+"""`replicate`: the four papers' tables and figures that the data allow, as an HTML page and a JSON file."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ PAPERS: dict[str, Callable[[], Chapter]] = {
     "reliability": replicate_reliability,
     "improvability": replicate_improvability,
 }
-"""The four papers, each with its replication."""
+"""The four papers, each with the function that replicates it."""
 
 _VERDICTS: dict[Verdict, str] = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
 
 
 @dataclass(frozen=True, eq=False)
 class Replication:
-    """The results for each paper, with the time and software of the run.
+    """The results for all papers, with the time and software of the run.
 
     Parameters
     ----------
-    chapters : one for each paper.
+    chapters : the results for each paper.
     run : time and software of the run.
     """
 
@@ -54,7 +54,7 @@ class Replication:
         return {"evenhand": __version__, "papers": [chapter.to_dict() for chapter in self.chapters]}
 
     def to_html(self) -> str:
-        """Return the page: a section for each paper, and the errata."""
+        """Return the page with a section for each paper, and the errata."""
         sections = [
             section_view(chapter.name, Section(chapter.title, chapter.citation, tuple(chapter.parts()), ()))
             for chapter in self.chapters
@@ -78,7 +78,7 @@ class Replication:
         }
 
     def summary(self) -> str:
-        """Return a line for each paper."""
+        """Return a summary with one line per paper."""
         lines = []
         for chapter in self.chapters:
             claims = Counter(claim.verdict for claim in chapter.claims)
@@ -92,20 +92,20 @@ class Replication:
         return "\n".join(lines)
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write `replication.html` and `replication.json` into a folder."""
+        """Write `replication.html` and `replication.json` into a folder; return their paths."""
         files = {"replication.html": self.to_html(), "replication.json": json_text(rounded(self.to_dict()))}
         return write_files(folder, files)
 
 
 def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None = None) -> Replication:
-    """Replicate the four papers as far as the data allow, without downloads.
+    """Replicate the four papers as far as the available data allow, without downloads.
 
     Parameters
     ----------
     papers
         Names of `PAPERS`; by default all of them.
     data
-        A folder of data, in the place of the one that EVENHAND_DATA names.
+        The data folder, overriding EVENHAND_DATA.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def replicate(papers: Sequence[str] = (), *, data: str | os.PathLike[str] | None
 
 @contextmanager
 def _data_in(folder: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Set EVENHAND_DATA for the loaders within a `with` block."""
+    """Set EVENHAND_DATA for the loaders within the `with` block."""
     before = os.environ.get(DATA_VARIABLE)
     if folder is not None:
         os.environ[DATA_VARIABLE] = os.fspath(folder)

@@ -1,1 +1,1 @@
-"""Running an audit: its settings, its plan, and `Audit`, the outcome."""
+"""Running an audit: its settings, its plan and the resulting `Audit`."""

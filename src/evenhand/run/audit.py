@@ -1,4 +1,4 @@
-"""`Audit`: all outputs of one run, and how they are saved."""
+"""`Audit`: the complete output of a run, and saving it."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ SCHEMA_VERSION = 3
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """All results of one run, with their findings and provenance.
+    """All results of a run, with findings and provenance.
 
     Parameters
     ----------
-    config : the settings, defaults filled in.
+    config : the settings, including defaults.
     results : the results by audit name.
     data : rows, hash and files of the data.
     run : time and software of the run.
-    plan : the sealed plan, whether it was followed, and the differences; None without a plan.
+    plan : the sealed plan, whether it was followed, and the differences; None if there is no plan.
     profiles : the requested legal profiles, with their tables.
-    extras : gaps over time, and verdicts in other populations, where they were requested.
+    extras : gaps over time and verdicts in other populations, if requested.
     """
 
     config: AuditConfig
@@ -87,7 +87,7 @@ class Audit:
 
     @property
     def families(self) -> tuple[Message, ...]:
-        """The families within which p-values, verdicts and “worse off” hold together, in sentences."""
+        """Sentences on the families within which p-values, verdicts and “worse off” hold jointly."""
         rows = chain.from_iterable(result.tables.get("gaps", ()) for result in self.results.values())
         gaps = [gap for gap in rows if isinstance(gap, Gap)]
         return tuple(
@@ -95,7 +95,7 @@ class Audit:
         )
 
     def sections(self) -> dict[str, Section]:
-        """Return the parts of the report by name: the audits, then the profiles."""
+        """Return the sections of the report by name: audits, extras and profiles."""
         parts = {name: replace(result.section(), notes=self.notes[name]) for name, result in self.results.items()}
         counted = counting_result(self.results)
         parts |= {extra.name: SECTIONS[extra.name](extra) for extra in self.extras}
@@ -107,7 +107,7 @@ class Audit:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Audit:
-        """Load the audit that `save` wrote into a folder; it renders the same report.
+        """Load an audit from the folder where `save` wrote it; it renders the same report.
 
         Examples
         --------
@@ -177,16 +177,16 @@ class Audit:
         }
 
     def to_json(self) -> str:
-        """Return `results.json` as text: the same bytes for the same config, data and seed.
+        """Return `results.json` as text, byte-identical for the same config, data and seed.
 
-        Numbers have 12 significant digits: processors may differ in the last bits of the sixteen or so.
+        Numbers have 12 significant digits, because processors may differ in the last of about 16 digits.
         """
         return json_text(rounded(self.to_dict()))
 
     def _recorded(self, written: str | None = None) -> Audit:
         """Return the audit with its numbers rounded as in `results.json`.
 
-        A number half-way between two printed ones would otherwise depend on digits that nobody can check.
+        Otherwise the rounding of a printed number could depend on digits that are not in the file.
         """
         text = json.dumps(rounded(self.to_dict()), allow_nan=False) if written is None else written
         return self._rebuilt(json.loads(text), self.run)
@@ -214,7 +214,7 @@ class Audit:
         table
             `findings`, or a table of an audit such as `gaps`.
         audit
-            Which audit; by default the first that has the table. Its findings only, where the table is `findings`.
+            The audit; by default the first with the table. If the table is `findings`, limits it to this audit.
 
         Examples
         --------
@@ -241,7 +241,7 @@ class Audit:
         return build_frame({name: [plain_cell(getattr(f, name)) for f in findings] for name in columns}, backend)
 
     def plot(self, chart: str | None = None, *, audit: str | None = None, grouping: str | None = None) -> Any:
-        """Return a chart of an audit, by default the main one of the first; see `Result.plot`."""
+        """Return a chart of an audit, by default the main chart of the first audit; see `Result.plot`."""
         return self[next(iter(self.results)) if audit is None else audit].plot(chart, grouping=grouping)
 
     def to_html(self) -> str:
@@ -251,7 +251,7 @@ class Audit:
         return render(displayed(self._recorded()))
 
     def save(self, folder: str | os.PathLike[str], formats: str | Sequence[str] = "html") -> dict[str, Path]:
-        """Write results.json, run.json and the report into a folder, all or none of them.
+        """Write results.json, run.json and the report into a folder, either all files or none.
 
         Return their paths.
 

@@ -50,8 +50,8 @@ def audit(
     allow_code
         Whether `audit.toml` may name Python functions to import.
     plan
-        A plan that was sealed by `evenhand plan`: the audit says whether it was followed, and marks as exploratory
-        whatever it did not foresee.
+        A plan sealed by `evenhand plan`: the audit records whether it was followed, and marks as exploratory
+        everything not planned.
     **sections
         For a table: the sections of `audit.toml` as mappings, an installed audit by its name, by default
         ``parity={}``, and ``thresholds=[{"metric": "selection_rate", "min": 0.8}]``. For responses: ``study={}``, with
@@ -116,7 +116,7 @@ def _audit_table(table: Table, sections: dict[str, Any], seed: int | None, clock
 def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: int | None, clock: RunClock) -> Audit:
     """Run the audits of a configuration.
 
-    `arguments` are those of the table, for models that are fitted first.
+    `arguments` are the arguments of the table, needed if models are fitted.
     """
     require_counts(config.report.profile, config.audits)
     require_groupings(config.report.profile_groupings, table.groupings)
@@ -158,7 +158,7 @@ def _run(config: AuditConfig, table: Table, arguments: Mapping[str, Any], seed: 
 
 
 def read_table(settings: str | os.PathLike[str]) -> Table:
-    """Return the table of an `audit.toml`, with the models that it fits, without running user code."""
+    """Return the table of an `audit.toml`, including fitted models, without running user code."""
     with error_messages_for(FILE):
         config, arguments = read_config(settings)
         table = make_table(arguments)
@@ -166,7 +166,7 @@ def read_table(settings: str | os.PathLike[str]) -> Table:
 
 
 def _audit_study(responses: StudyResponses, sections: Mapping[str, Any], seed: int | None) -> Audit:
-    """Analyse the responses of a study and return an `Audit` to save."""
+    """Return the `Audit` of a study's responses."""
     analysis = study_analysis()
     if getattr(responses, "analysis", None) is not analysis:
         kind = type(responses).__name__

@@ -88,19 +88,19 @@ class ReportSettings(Settings):
 
     @property
     def folder(self) -> Path:
-        """The folder of audit.toml, to which file names are relative."""
+        """The folder of audit.toml, to which file names in it are relative."""
         return self._folder
 
     @property
     def population_shares(self) -> dict[str, dict[str, float]] | None:
-        """The shares of the population, if given directly; None if they come from a table."""
+        """The shares of the population if given directly; None if they come from a table."""
         if not _is_shares(self.population):
             return None
         return {column: dict(shares) for column, shares in self.population.items()}
 
     @property
     def beside(self) -> list[str]:
-        """The settings that ask for extras."""
+        """The names of the settings that request extras."""
         extras = {"period": self.period, "shift": self.shift, "population": self.population_shares != {} or None}
         return [name for name, value in extras.items() if value is not None]
 
@@ -173,7 +173,7 @@ class DatasetSettings(Settings):
     dataset_seed: int = Field(0, ge=0, description="Seed of the synthetic data.")
 
     def make(self) -> object:
-        """Make the data."""
+        """Return the synthetic data."""
         datasets = import_module("evenhand.datasets")
         makers = {name.removeprefix("make_"): name for name in datasets.__all__ if name.startswith("make_")}
         require_name(self.dataset, makers, "`dataset` in [data] got {name!r}; {hint}")
@@ -212,7 +212,7 @@ class AuditConfig(Settings):
 
 
 def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tuple[AuditConfig, dict[str, Any]]:
-    """Read and check `audit.toml`; return it and the arguments of its `Table`."""
+    """Return the checked configuration of `audit.toml`, and the arguments of its `Table`."""
     name = os.fspath(path)
     raw = read_toml(name, "write one with: evenhand init DATA")
     data = dict(_section(raw, "data", name))
@@ -242,12 +242,12 @@ def read_config(path: str | os.PathLike[str], *, allow_code: bool = False) -> tu
 
 
 def _pop_settings(section: dict[str, Any], kind: type[Settings]) -> dict[str, Any]:
-    """Remove the settings of a kind from a section and return them."""
+    """Remove the settings of a model from a section, and return them."""
     return {key: section.pop(key) for key in kind.model_fields if key in section}
 
 
 def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:
-    """Refuse blank settings, such as `evenhand init` leaves, by name."""
+    """Raise for blank settings, such as `evenhand init` leaves, and name them."""
     blanks = open_settings(raw)
     if blanks:
         listed = ", ".join(blanks)
@@ -259,7 +259,7 @@ def _refuse_blanks(raw: Mapping[str, Any], name: str) -> None:
 
 
 def open_settings(raw: Mapping[str, Any]) -> list[str]:
-    """Return the blank settings of an `audit.toml`, each with its section.
+    """Return the names of the blank settings of an `audit.toml`, with their sections.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def _blanks(section: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow_code: bool) -> AuditConfig:
-    """Check the sections of an audit and build the settings of each."""
+    """Check the sections of an audit and return the configuration."""
     sections = ("data", "models", "report", "power", "thresholds", *REGISTRY)
     for name in raw:
         if name not in sections:
@@ -305,7 +305,7 @@ def make_config(raw: Mapping[str, Any], source: str | None, *, where: str, allow
 
 
 def _refuse_data_settings(report: Mapping[str, Any], where: str) -> None:
-    """Refuse settings of [report] that describe the data."""
+    """Raise for settings in [report] that belong to the data."""
     for name in report:
         if name in signature(Table).parameters and name not in ReportSettings.model_fields:
             origin = "the arguments of the table" if where == ARGUMENTS else "[data]"
@@ -318,7 +318,7 @@ def _refuse_data_settings(report: Mapping[str, Any], where: str) -> None:
 
 
 def _specs(raw: Mapping[str, Any], where: str, allow_code: bool) -> dict[str, Spec]:
-    """Return the settings of each audit with a section, including its thresholds."""
+    """Return the settings of each audit that has a section, including its thresholds."""
     thresholds = raw.get("thresholds", [])
     if not isinstance(thresholds, list) or not all(isinstance(item, Mapping) for item in thresholds):
         form = "mappings: {'metric': 'selection_rate', 'min': 0.8}" if where == ARGUMENTS else "[[thresholds]] tables"
@@ -393,7 +393,7 @@ class _SpecReader:
     def _with_code(
         self, values: Mapping[str, Any], path: Sequence[str], only: re.Pattern[str] | None
     ) -> dict[str, Any]:
-        """Return settings with the name of a function, at a path such as `noise.derive`, replaced by the function."""
+        """Return settings in which the function name at a path such as `noise.derive` is replaced by the function."""
         first, *rest = path
         inner = values.get(first)
         if rest:
@@ -403,7 +403,7 @@ class _SpecReader:
         return {**values, first: changed} if first in values else dict(values)
 
     def limits(self) -> list[str]:
-        """Return the metrics that a threshold of this audit can limit."""
+        """Return the names of metrics that a threshold of this audit can limit."""
         spec = self.spec()
         return [
             *(name for name, metric in spec.known_metrics().items() if metric.limits),
@@ -413,7 +413,7 @@ class _SpecReader:
 
 
 def _nested(values: Mapping[str, Any], path: str) -> object:
-    """Return the setting at a path such as `loading.allow_pickle`, or None."""
+    """Return the setting at a path such as `loading.allow_pickle`; None if missing."""
     value: Any = values
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
@@ -421,7 +421,7 @@ def _nested(values: Mapping[str, Any], path: str) -> object:
 
 
 def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], where: str) -> str:
-    """Return the audit of a threshold: the one it names, or the only one with its metric."""
+    """Return the audit of a threshold: the named audit, or the only one with its metric."""
     name, metric = threshold.get("audit"), threshold.get("metric")
     if metric is None:
         raise ConfigError("`metric` of a threshold in {where}: it is required and was not given.", where=where)
@@ -455,7 +455,7 @@ def _audit_of(threshold: Mapping[str, Any], readers: Mapping[str, _SpecReader], 
 
 
 def _import_named(name: str, value: Any, where: str, allow_code: bool, only: re.Pattern[str] | None = None) -> Any:
-    """Import 'module:attribute', if user code is allowed; with `only`, only matching text."""
+    """Import 'module:attribute' if user code is allowed; with `only`, import only text that matches it."""
     if isinstance(value, Mapping):
         return {key: _import_named(key, inner, where, allow_code, only) for key, inner in value.items()}
     if not isinstance(value, str) or (only is not None and not only.fullmatch(value)):

@@ -1,4 +1,4 @@
-"""The sentences of plans and of differing settings."""
+"""The messages about plans and differing settings."""
 
 from __future__ import annotations
 

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 PLAN_FILE = "plan.json"
 
 _OF_THE_FILE = ("source", "encoding", "delimiter", "decimal", "missing_values", "data")
-"""The name and format of the file are not part of a plan."""
+"""Settings of the file's name and format, which are not part of a plan."""
 
 _WORDS = ("people", "selected_word")
-"""The words for people and selection in findings; they belong to the report."""
+"""Settings of wording in findings, which belong to the report and not to a plan."""
 
 _MISSING = object()
 
 
 def seal(settings: str | os.PathLike[str], *, allow_code: bool = False) -> dict[str, Any]:
-    r"""Return the plan of an `audit.toml`: every setting with its defaults, the time, and a hash of both.
+    r"""Return the plan of an `audit.toml`: all settings with defaults, the time, and a hash of both.
 
     Examples
     --------
@@ -60,14 +60,14 @@ def seal(settings: str | os.PathLike[str], *, allow_code: bool = False) -> dict[
 
 
 def _read_settings(path: str | os.PathLike[str], allow_code: bool) -> dict[str, Any]:
-    """Return an `audit.toml` with all defaults, without reading the data."""
+    """Return the settings of an `audit.toml` with all defaults, without reading the data."""
     config, arguments = read_config(path, allow_code=allow_code)
     roles = make_roles(**{name: value for name, value in arguments.items() if name not in _OF_THE_FILE})
     return config.model_copy(update={"data": roles.model_dump(mode="json")}).as_dict()
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a plan; refuse one that was changed after it was sealed."""
+    """Read a plan; raise if it was changed after sealing."""
     plan = read_json(path, "a plan that `evenhand plan` sealed")
     lacking = [name for name in ("evenhand", "sealed", "settings", "sha256") if name not in plan]
     if lacking:
@@ -84,10 +84,10 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _planned_part(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the planned part of settings: without words of the report, and the name and format of the file."""
+    """Return the planned settings, without report wording and the file's name and format."""
     planned = {name: value for name, value in settings.items() if name not in ("report", "power")}
     planned["data"] = {name: value for name, value in planned["data"].items() if name not in _OF_THE_FILE}
-    if planned.get("models"):  # the plan fixes the models; once fitted, they are predictions too
+    if planned.get("models"):  # the plan fixes the models; fitted models also appear as predictions
         predictions = planned["data"].get("predictions", {})
         planned["data"]["predictions"] = {
             name: v for name, v in predictions.items() if name not in planned["models"]["fit"]
@@ -102,7 +102,7 @@ def _digest(plan: Mapping[str, Any]) -> str:
 
 
 def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
-    """Return an audit that says whether it followed a plan, its unplanned results marked as exploratory."""
+    """Return an audit with a record of whether it followed a plan, and unplanned findings marked exploratory."""
     changes = differences(audit, plan)
     results = {name: _mark_exploratory(result, changes) for name, result in audit.results.items()}
     record = {
@@ -115,7 +115,7 @@ def follow(audit: Audit, plan: Mapping[str, Any]) -> Audit:
 
 
 def _mark_exploratory(result: Result, changes: Sequence[SettingChange]) -> Result:
-    """Return a result whose findings say whether they were planned."""
+    """Return a result whose unplanned findings are marked exploratory."""
     spoilt = any(change.audit in (None, result.spec.audit) for change in changes if change.threshold is None)
     added = [change.threshold for change in changes if change.threshold is not None]
     limits = [threshold for threshold in result.spec.thresholds if rounded(threshold.model_dump()) in added]
@@ -132,7 +132,7 @@ def differences(audit: Audit, plan: Mapping[str, Any]) -> list[SettingChange]:
 
 
 def _without_labels(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return planned settings without labels."""
+    """Return planned settings without wording."""
     data = {name: value for name, value in settings.get("data", {}).items() if name not in _WORDS}
     data["predictions"] = {
         model: {name: value for name, value in prediction.items() if name not in _WORDS}
@@ -142,7 +142,7 @@ def _without_labels(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_about(limit: Threshold, finding: Finding) -> bool:
-    """Tell whether a finding answers a threshold."""
+    """Return whether a finding belongs to a threshold."""
     named = all(
         getattr(finding, name, None) == wanted for name, wanted in limit.named().items() if hasattr(finding, name)
     )
@@ -156,8 +156,8 @@ class SettingChange:
     Parameters
     ----------
     message : the difference.
-    audit : the audit whose findings it makes exploratory; None for those of all audits, "" for none.
-    threshold : a threshold that was added; then only its findings are exploratory.
+    audit : the audit whose findings become exploratory; None for all audits, "" for no audit.
+    threshold : an added threshold, if the change is one; only its findings become exploratory.
     """
 
     message: Message
@@ -191,7 +191,7 @@ def _section_changes(
 
 
 def _value_changes(name: str, section: str, old: object, new: object, concerns: str | None) -> Iterator[SettingChange]:
-    """Yield the differences of one setting; of a table, only the entries that differ."""
+    """Yield the differences of one setting; for a table of settings, only the differing entries."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for inner in dict.fromkeys([*old, *new]):
             sides = old.get(inner, _MISSING), new.get(inner, _MISSING)
@@ -205,7 +205,7 @@ def _value_changes(name: str, section: str, old: object, new: object, concerns: 
 
 
 def _drop_default_kinds(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return planned predictions without kinds that the plan left open and the data decided."""
+    """Return planned predictions with kinds filled in from the data if the plan left them open."""
     return {
         model: {**values, "kind": now[model]["kind"]} if values.get("kind") is None and model in now else values
         for model, values in before.items()
@@ -253,7 +253,7 @@ _THEN_NOW = say("before"), say("now")
 def setting_changes(
     path: str, old: object, new: object, words: tuple[Message, Message] = _THEN_NOW
 ) -> Iterator[Message]:
-    """Yield the differences between two settings, each with its path, entering tables of settings."""
+    """Yield the differences between two settings with their paths, recursing into tables."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):
             yield from setting_changes(f"{path} {name}", old.get(name), new.get(name), words)
@@ -264,7 +264,7 @@ def setting_changes(
 
 
 def _difference_message(path: str, old: str | None, new: str | None, *, words: tuple[Message, Message]) -> Message:
-    """Return one difference between two settings; None stands for an absent setting."""
+    """Return the message on one difference between settings; None means an absent setting."""
     before, after = (say("none") if value is None else say("given_name", name=value) for value in (old, new))
     return say("setting_differs", place=path, old=before, then=words[0], new=after, now=words[1])
 
@@ -289,5 +289,5 @@ def _are_tables(value: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
 
 
 def _set_values(row: Mapping[str, Any]) -> str:
-    """Return the set values of a table of settings."""
+    """Return the values of a table of settings that are not None, as text."""
     return ", ".join(f"{name} = {brief(value)}" for name, value in row.items() if value is not None)

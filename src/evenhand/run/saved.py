@@ -1,4 +1,4 @@
-"""Read `results.json` and `run.json` of a saved audit, and check what they hold."""
+"""Read and validate `results.json` and `run.json` of a saved audit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evenhand.settings import read_json
 
 
 class _Saved(BaseModel):
-    """A part of `results.json` with the types that `save` writes; values that no report shows are unchecked."""
+    """A part of `results.json`, with the types that `save` writes; values not used in reports are unchecked."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -99,14 +99,14 @@ class _Config(_Saved):
 
 @cache
 def _written_record(record: type[Record]) -> type[_Saved]:
-    """Return the columns of a record with their types; messages include their text."""
+    """Return a model of a record's columns with their types; messages include their text."""
     hints = get_type_hints(record)
     return _model(record, {item.name: (hints[item.name], ...) for item in fields(record)})
 
 
 @cache
 def _written_result(result: type[Result]) -> type[_Saved]:
-    """Return the tables and plain fields of a result with their types; `from_dict` checks its settings."""
+    """Return a model of a result's tables and plain fields; `from_dict` checks its settings."""
     hints = get_type_hints(result)
     tables = {name: (_list_of(kind), ...) for name, kind in result.record_types().items()}
     plain = {name: (hints[name], ...) for name in result.plain_fields()}
@@ -140,7 +140,7 @@ class _Contents(_Saved):
 
 def require_contents(written: Mapping[str, Any]) -> None:
     """Raise a `ValueError` unless `results.json` has the data, plan, roles and records that `save` writes."""
-    # As JSON, since strict validation of Python objects accepts no mapping for a record.
+    # Validate as JSON, since strict validation of Python objects rejects a mapping in place of a record.
     checked = {name: written[name] for name in _Contents.model_fields if name in written}
     _Contents.model_validate_json(json.dumps(checked))
     for name, values in written["audits"].items():
@@ -152,7 +152,7 @@ def require_contents(written: Mapping[str, Any]) -> None:
 
 
 def result_type(name: str) -> type[Result]:
-    """Return the result of an audit or a study by its name."""
+    """Return the result class of an audit or a study, by name."""
     if name == "study":
         return study_analysis().result
     require_choice("audit", name, list(REGISTRY))
@@ -160,7 +160,7 @@ def result_type(name: str) -> type[Result]:
 
 
 def require_sentences(written: Any) -> None:
-    """Raise a `ValueError` if a message in `results.json` is unknown, or has other arguments than its sentence."""
+    """Raise a `ValueError` if a message in `results.json` is unknown or lacks an argument."""
     sentences = {json.dumps(message, sort_keys=True): message for message in _messages(written)}
     for message in sentences.values():
         try:
@@ -175,7 +175,7 @@ def require_sentences(written: Any) -> None:
 
 
 def _messages(written: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield all messages, and those among their arguments."""
+    """Yield all messages, including messages among their arguments."""
     if isinstance(written, dict) and written.keys() == {"id", "args", "text"}:
         yield written
     if isinstance(written, dict | list):
@@ -184,7 +184,7 @@ def _messages(written: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the contents of results.json and run.json of a saved audit, which must be of one run."""
+    """Return the contents of results.json and run.json, after checking that they are from the same run."""
     written, run = (read_saved(folder / name) for name in ("results.json", "run.json"))
     _require_one_run(folder, checksums(run))
     _require_run(folder / "run.json", run)
@@ -192,18 +192,18 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def read_saved(path: Path) -> dict[str, Any]:
-    """Return the contents of one file of a saved audit."""
+    """Return the contents of one JSON file of a saved audit."""
     return read_json(path, "a file of a saved audit")
 
 
 def checksums(run: dict[str, Any]) -> dict[str, Any]:
-    """Return the checksums of the files in run.json."""
+    """Remove and return the file checksums of run.json."""
     sums = run.pop("sha256", {})
     return sums if isinstance(sums, dict) else {}
 
 
 def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
-    """Refuse results that were changed, or left by an interrupted run."""
+    """Raise if results were changed, or left over from another run."""
     name = "results.json"
     if name in sums and hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]:
         raise ConfigError(
@@ -214,7 +214,7 @@ def _require_one_run(folder: Path, sums: Mapping[str, str]) -> None:
 
 
 def _require_run(path: Path, run: Mapping[str, Any]) -> None:
-    """Refuse a run.json without the time and software of the run."""
+    """Raise if run.json lacks the time or software of the run."""
     kinds = {"evenhand": str, "started": str, "seconds": dict, "python": str, "platform": str, "packages": dict}
     fault = next((name for name, kind in kinds.items() if not isinstance(run.get(name), kind)), None)
     try:

@@ -1,4 +1,4 @@
-"""The JSON Schema of `results.json`, made from the records and specs themselves."""
+"""The JSON Schema of `results.json`, generated from the records and specs."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def results_schema() -> Schema:
 
 
 def result_types() -> Iterator[tuple[str, type[Result]]]:
-    """Yield every kind of result in `results.json`: those of the audits, and of a study."""
+    """Yield the name and class of every kind of result in `results.json`, for audits and for a study."""
     yield from ((name, REGISTRY[name].result) for name in REGISTRY)
     yield "study", study_analysis().result
 
 
 def record_schema(record: type[Record]) -> Schema:
-    """Return the schema of one record: every column, and no other."""
+    """Return the schema of a record, with exactly its columns."""
     hints = typing.get_type_hints(record)
     meanings = record.columns()
     described = {
@@ -166,7 +166,7 @@ def _closed(properties: Schema) -> Schema:
 
 
 def _settings_schema(settings: type[BaseModel], definitions: Schema) -> Schema:
-    """Return the schema of settings with all defaults; nested settings become definitions."""
+    """Return the schema of settings with all defaults, adding nested settings to `definitions`."""
     template = "#/$defs/{model}"
     schema: Schema = settings.model_json_schema(mode="serialization", ref_template=template)
     definitions.update(schema.pop("$defs", {}))
