@@ -1,7 +1,7 @@
-"""The errors of evenhand, and the sentences they share.
+"""The errors of evenhand, and helpers that raise them.
 
-An error carries a message: an English sentence with placeholders, which is its id, and their arguments. It says what
-was wrong (with the value), where, and what to do, so that it can be shown to users. A setting is written in backticks,
+An error has a message: an English sentence with placeholders, which is its id, and their arguments. It states what
+is wrong (with the value), where, and what to do, so that it can be shown to users. A setting is written in backticks,
 as in `alpha` or `missing='drop'`. Code that runs an audit for a file or for the command line wraps it in
 `error_messages_for`, so that its errors name settings of the file, or flags.
 """
@@ -23,16 +23,16 @@ from evenhand.messages.message import Written
 from evenhand.messages.settings import FILE, PYTHON, SettingStyle
 from evenhand.messages.shared import say
 
-_LONGEST, _MOST_PROBLEMS = 900, 20  # most characters of a line, and most problems, in one message
+_LONGEST, _MOST_PROBLEMS = 900, 20  # maximum characters per line, and maximum problems, in one message
 
 
 class EvenhandError(ValueError):
-    """Base of every error that a user can cause and fix; its message can be shown to users.
+    """Base class of all errors that users can cause and fix; its message can be shown to users.
 
     Parameters
     ----------
-    message : the sentence, with a placeholder for every value; or a finished message.
-    **args : the values of the placeholders. Names and values of the data belong here, never in the sentence.
+    message : the sentence, with a placeholder for every value; or a `Message`.
+    **args : the values of the placeholders. Pass names and values of the data here, never within the sentence.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class EvenhandError(ValueError):
 
 
 def _shortened(line: str) -> str:
-    """Shorten a long line; its beginning says what is wrong, its end what to do."""
+    """Return a long line with its middle cut; the start states the problem, the end the remedy."""
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 3 :]}"
 
 
 class DataError(EvenhandError):
-    """The data does not fit its roles; `problems` lists every reason."""
+    """The data do not fit their roles; `problems` lists every reason."""
 
     def __init__(self, problems: str | Message | Sequence[Message] = (), /, **args: object) -> None:
         if isinstance(problems, str | Message):
@@ -74,7 +74,7 @@ class DataError(EvenhandError):
 
 
 class ConfigError(EvenhandError):
-    """A setting, an argument or `audit.toml` is wrong."""
+    """A setting, an argument or `audit.toml` is invalid."""
 
 
 class MissingExtraError(EvenhandError, ImportError):
@@ -82,7 +82,7 @@ class MissingExtraError(EvenhandError, ImportError):
 
 
 def problem(sentence: str, /, **args: object) -> Message:
-    """Return a problem as a message; a `DataError` takes several."""
+    """Return a problem as a message; `DataError` accepts a sequence of them."""
     return Message(sentence, {name: _argument(value) for name, value in args.items()})
 
 
@@ -95,7 +95,7 @@ def _argument(value: object) -> Argument:
 
 
 class SettingError(ValueError):
-    """Raised by validators of settings: a message that `Settings.parse` completes with the setting's path.
+    """An error raised by validators of settings; `Settings.parse` adds the setting's path to its message.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _as_list(problems: Sequence[Message]) -> Message:
 
 @contextmanager
 def error_messages_for(style: SettingStyle = FILE) -> Iterator[None]:
-    """Make errors raised in the block name settings in this style.
+    """Make errors raised in the `with` block name settings in this style.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class _Brief(reprlib.Repr):
         self.maxstring = self.maxother = 80
 
     def repr1(self, x: object, level: int) -> str:
-        """Show an array or a data frame by its type and shape, anything else by its first values."""
+        """Return an array or a data frame by type and shape, anything else by its first values."""
         shape = getattr(x, "shape", None)
         if not isinstance(shape, tuple):
             return re.sub(" at 0x[0-9a-f]+", "", super().repr1(x, level)).replace("\n", " ")
@@ -156,7 +156,7 @@ class _Brief(reprlib.Repr):
 
 
 brief = _Brief().repr
-"""Return a short text of a value: a few items at most, an array or a data frame by its shape."""
+"""Return a short text of a value: at most a few items, or the shape of an array or a data frame."""
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> Message:
@@ -192,7 +192,7 @@ def require_name(
     /,
     **args: object,
 ) -> None:
-    """Raise an error unless a name is among the known ones; its sentence holds `{name}` and `{hint}`.
+    """Raise an error unless a name is known; its sentence contains `{name}` and `{hint}`.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def require_at_least(name: str, value: object, least: int) -> None:
 
 
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """Return `value` as an integer, or raise a `ConfigError` unless it is one from `least` to `most`.
+    """Return `value` as an integer; raise a `ConfigError` if it is not an integer from `least` to `most`.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def require_share(name: str, value: object) -> None:
 
 
 def require_extra(module: str, extra: str, purpose: str) -> None:
-    """Raise a `MissingExtraError` with the pip line when `module` is not installed."""
+    """Raise a `MissingExtraError` with the pip command if `module` is not installed."""
     if find_spec(module) is None:
         raise MissingExtraError(
             "{purpose} needs the package '{module}', which is not installed; "
@@ -279,5 +279,5 @@ def require_extra(module: str, extra: str, purpose: str) -> None:
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun, as in '1 row' or '1,200 rows'."""
+    """Return a number with its noun, as in '1 row' or '1,200 rows'."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,4 +1,4 @@
-"""The base of all settings: frozen, validated, with evenhand's error messages."""
+"""The base class of all settings: frozen and validated, with evenhand's error messages."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _MOST_SENTENCES = 5  # in one error message
 
 
 class Settings(BaseModel):
-    """A frozen set of options that refuses unknown names."""
+    """A frozen set of options that rejects unknown names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str | Place) -> Self:
-        """Build the settings, or raise one `ConfigError` that names every wrong setting.
+        """Return the validated settings, or raise one `ConfigError` that names every wrong setting.
 
         Examples
         --------
@@ -86,7 +86,7 @@ def read_toml(path: str | os.PathLike[str], advice: str = "check the folder and 
 
 
 def read_json(path: str | os.PathLike[str], what: str, error_type: type[EvenhandError] = ConfigError) -> dict[str, Any]:
-    """Read the object in a JSON file, or raise an error; `what` describes the expected file."""
+    """Return the object in a JSON file, or raise an error; `what` describes the expected file."""
     name = os.fspath(path)
     try:
         text = Path(name).read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def read_json(path: str | os.PathLike[str], what: str, error_type: type[Evenhand
 
 
 def _json_number(text: str) -> float:
-    """Parse a JSON number; refuse nan and infinity, which Python accepts."""
+    """Parse a JSON number; raise for nan and infinity, which Python accepts."""
     number = float(text)
     if not isfinite(number):
         raise SettingError("it holds {text}, which is not a finite number", text=text)
@@ -114,7 +114,7 @@ def _json_number(text: str) -> float:
 
 
 def named_once(setting: str, names: tuple[str, ...], noun: str = "the column") -> tuple[str, ...]:
-    """Return the names, or raise if a name occurs twice; for validators.
+    """Return the names, or raise if a name occurs twice; for use in validators.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def _with_place(path: str, message: Message, where: str | Place) -> Message:
 
 
 def _lines(messages: list[Message]) -> Message:
-    """Join messages into lines; the last ends with a full stop or a question mark."""
+    """Join messages into lines, the last with a full stop or a question mark."""
     distinct = list(dict.fromkeys(messages))
     if len(distinct) > _MOST_SENTENCES:
         distinct[_MOST_SENTENCES:] = [problem("and {more:,} more like these", more=len(distinct) - _MOST_SENTENCES)]
@@ -194,7 +194,7 @@ def _message(details: ErrorDetails, model: type[BaseModel], location: list[int |
 
 
 def _plain_words(message: str) -> str:
-    """Return pydantic's sentence with lists and tables instead of tuples and dictionaries."""
+    """Return pydantic's message with "list" and "table" instead of "tuple" and "dictionary"."""
     message = f"{message[:1].lower()}{message[1:]}"
     message = re.sub(r"a valid dictionary( or instance of \w+)?", "a table of settings", message)
     message = re.sub(", unable to parse .*", "", message)
@@ -202,7 +202,7 @@ def _plain_words(message: str) -> str:
 
 
 def _is_type_tag(part: int | str) -> bool:
-    """Return whether a part of pydantic's path is a member of a union rather than a field."""
+    """Return whether a part of pydantic's path names a member of a union rather than a field."""
     return isinstance(part, str) and (part in {"str", "int", "float", "bool"} or "[" in part)
 
 

@@ -1,1 +1,1 @@
-"""Tools for finished audits: verify, pack and compare them, and plan sample sizes."""
+"""Tools for finished audits (verify, pack, compare), and planning of sample sizes."""

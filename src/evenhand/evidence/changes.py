@@ -1,4 +1,4 @@
-"""Changes between two audits: match their records, and estimate each difference."""
+"""Changes between two audits: matching their records, and estimating each difference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COORDINATES = ("model", "model_reference", "grouping", "stratum", "metric", "ki
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Record):
-    """A number in two audits, and the difference between them."""
+    """A number in two audits, with its change."""
 
     number: str | None = column("the finding's number in the report of the new audit, such as F1", None)
     old_number: str | None = column("its number in the report of the old audit", None)
@@ -69,22 +69,22 @@ class Change(Record):
 
     @property
     def named_metric(self) -> Metric:
-        """The metric, as far as its name and unit go."""
+        """The metric, with only its name, title and unit."""
         return Metric(name=self.metric, title=self.title or self.metric, unit=self.unit)  # type: ignore[arg-type]
 
     @property
     def style(self) -> Format:
-        """The number style of its sizes."""
+        """The number format of its sizes."""
         return self.named_metric.style(next((kind for kind in get_args(Kind) if kind == self.kind), None))
 
     @property
     def signed_style(self) -> Format:
-        """The number style of the change."""
+        """The number format of its change."""
         signed: dict[Format, Format] = {"points": "signed_points", "number": "signed"}
         return signed.get(self.style, self.style)
 
     def message(self) -> Message:
-        """Return the change as a sentence; with both pairs where the worst pair changed."""
+        """Return the change as a sentence, with both pairs of groups if the worst pair changed."""
         pair, then, now = self._pairs()
         words: dict[str, Argument] = {
             "where": self._where(),
@@ -107,7 +107,7 @@ class Change(Record):
         return amount if pair is None else say("size_of_pair", size=amount, group=pair[0], reference=pair[1])
 
     def _where(self) -> Message:
-        """Return the models and people concerned, to begin a sentence."""
+        """Return the model, strata and grouping concerned, for the beginning of a sentence."""
         number = [say("given_name", name=self.number)] if self.number else []
         model, named = None, [say("given_name", name=part) for part in (self.coordinates, self.stratum) if part]
         if self.model is not None:
@@ -121,7 +121,7 @@ class Change(Record):
         return say("places_first", place=say("places", parts=parts)) if parts else say("of_everybody")
 
     def _pairs(self) -> tuple[Message | None, tuple[str, str] | None, tuple[str, str] | None]:
-        """Return the kind of a gap with its groups; where they changed, the old and the new ones."""
+        """Return the kind of gap with its groups, and the old and new groups if they differ."""
         if self.kind is None:
             return None, None, None
         kind = say(f"kind_{self.kind}")
@@ -134,7 +134,7 @@ class Change(Record):
 
 
 def _amount(size: float, style: Format) -> Message:
-    """Format a number with its unit."""
+    """Return a number with its unit as a message."""
     if style == "signed_points":
         return say("signed_points", value=size)
     return shared("amount_points" if style == "points" else "amount", value=size, unit=style)
@@ -144,7 +144,7 @@ def _amount(size: float, style: Format) -> Message:
 
 
 def _key(result: Result, record: Numbered) -> Key:
-    """Return a record's key for matching two audits; the worst pair, or its label, may differ."""
+    """Return a record's key for matching audits; the groups of a worst pair are not part of it."""
     sides = ("group", "reference") if getattr(record, "against", None) != "worst_pair" else ()
     coordinates = tuple(getattr(record, name, None) for name in (*_COORDINATES, *sides))
     return *coordinates, *sorted((name, str(value)) for name, value in _coordinates(result, record).items())
@@ -155,7 +155,7 @@ def _own_coordinates(record: Numbered) -> Mapping[str, Any]:
 
 
 def _coordinates(result: Result, record: Numbered) -> dict[str, Any]:
-    """Return a number's coordinates, without the groups that were found."""
+    """Return a number's coordinates, without those determined by the data."""
     observed = result.found_places if getattr(record, "against", None) == "worst_pair" else ()
     return {
         name: value
@@ -165,7 +165,7 @@ def _coordinates(result: Result, record: Numbered) -> dict[str, Any]:
 
 
 def findings_by_key(audit: Audit, name: str) -> dict[Key, Finding]:
-    """Return the findings of one section by subject and judgement, with their numbers in the report."""
+    """Return the findings of one section by key, with their numbers in the report."""
     result = audit.results[name]
     numbered: dict[Key, Finding] = {}
     for finding in audit.findings:
@@ -189,14 +189,14 @@ def changes_between(
     confidence: float,
     pairing: Pairing | None,
 ) -> Iterator[Change]:
-    """Yield the change of every number in both audits.
+    """Yield the change of every number that is in both audits.
 
     Parameters
     ----------
     before, after : the findings or gaps of one section in the old and in the new audit, by key.
     result : the section of the new audit.
-    confidence : of the intervals.
-    pairing : the people of both audits, where their tables were given.
+    confidence : confidence level of the intervals.
+    pairing : the people of both audits; None for independent samples.
     """
     for key, now in after.items():
         if key in before and _is_comparable(before[key], now):
@@ -205,7 +205,7 @@ def changes_between(
 
 
 def _is_comparable(old: Numbered, now: Numbered) -> bool:
-    """Tell whether two records can be compared: both are defined, or one is and the verdict changed."""
+    """Return whether two records are comparable: both defined, or one defined and the verdict changed."""
     defined = [record.value is not None for record in (old, now)]
     return all(defined) or (any(defined) and getattr(old, "verdict", None) != getattr(now, "verdict", None))
 
@@ -243,9 +243,9 @@ def _change(old: Numbered, now: Numbered, *, result: Result, confidence: float, 
 
 
 def _describe_coordinates(result: Result, old: Numbered, now: Numbered) -> str:
-    """Describe the coordinates of a number in both audits.
+    """Return the coordinates that a number has in both audits, as text.
 
-    The label is included only if it is the same in both.
+    A coordinate is included only if it is the same in both.
     """
     before = _own_coordinates(old)
     places = {
@@ -258,17 +258,17 @@ def _describe_coordinates(result: Result, old: Numbered, now: Numbered) -> str:
 
 _COPIED = ("model", "model_reference", "grouping", "group", "reference", "stratum", "against")
 _WITH_SIGN = ("model", "status_quo")
-"""A difference between two models keeps its sign: it says which model does better."""
+"""The comparisons whose difference keeps its sign, which shows the better model."""
 
 
 def _range(record: Numbered) -> tuple[float, float] | None:
-    """Return the smallest and largest value that the data allow, where they leave a number open."""
+    """Return the worst-case bounds of a number; None if it is point-identified."""
     lower, upper = (_own_coordinates(record).get(name) for name in ("lower", "upper"))
     return None if lower is None or upper is None else (lower, upper)
 
 
 def _direction(change: float | None, kind: str | None, against: str | None, metric: Metric) -> Direction:
-    """Return the direction of a change: a larger difference or a smaller ratio is worse, a value as its metric says."""
+    """Return the direction of a change: worse is a larger difference or smaller ratio, or by the metric."""
     if not change:
         return "unclear"
     if against in _WITH_SIGN:
@@ -285,7 +285,7 @@ def _direction(change: float | None, kind: str | None, against: str | None, metr
 def adjusted_changes(changes: Sequence[Change], alpha: float) -> Iterator[Change]:
     """Yield changes with jointly adjusted p-values.
 
-    A direction stays only if it is beyond chance.
+    Directions that are not significant become "unclear".
     """
     tested = {id(change): change.p_value for change in changes if change.p_value is not None}
     adjusted = dict(zip(tested, adjusted_p(list(tested.values())).tolist(), strict=True)) if tested else {}

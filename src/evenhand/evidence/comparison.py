@@ -1,4 +1,4 @@
-"""Compare two audits: changed data, settings and models, and gaps that grew beyond chance."""
+"""Compare two audits: changed data, settings and models, and gaps with significant changes."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from evenhand.run.plan import setting_changes
 from evenhand.table.table import Table
 
 MOST_UNCLEAR = 10
-"""The most unclear changes in the summary."""
+"""The maximum number of unclear changes in the summary."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two audits compared.
+    """The comparison of two audits.
 
     Parameters
     ----------
-    changes : every number with a finding in both audits, verdict flips first, then worse ones.
-    others : the other gaps of both, a separate family.
-    settings : differences in data, settings and models, in sentences.
-    confidence : of the intervals.
-    shared : how many people are in both, where the two tables were given; None for independent samples.
+    changes : the changes of numbers with a finding in both audits, verdict flips first, then changes for the worse.
+    others : the changes of other gaps, adjusted as a separate family.
+    settings : sentences on differences in data, settings and models.
+    confidence : confidence level of the intervals.
+    shared : number of people in both audits, if both tables were given; None for independent samples.
     """
 
     changes: tuple[Change, ...]
@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def worse(self) -> tuple[Change, ...]:
-        """The findings that changed for the worse beyond chance."""
+        """The findings with a significant change for the worse."""
         return tuple(change for change in self.changes if change.direction == "worse")
 
     def summary(self) -> str:
@@ -74,7 +74,7 @@ class Comparison:
         return "\n".join(map(str, self._lines("compare.md (--out)")))
 
     def _lines(self, table: str) -> list[Message]:
-        """Yield the comparison in sentences; `table` says where all findings are."""
+        """Return the comparison as sentences; `table` names the place of the complete table."""
         count = say("findings", n=len(self.changes))
         lines = [say("compared", what=count, directions=_directions(self.changes))]
         if any(change.direction != "unclear" for change in self.others):
@@ -93,7 +93,7 @@ class Comparison:
         return say("flip_within_chance" if within else "flip", before=before, now=now, change=change.message())
 
     def _false_claims(self) -> Message:
-        """State the probability of any false claim of a change, and its basis."""
+        """Return a sentence on the probability of any false claim of a change, and its assumptions."""
         everything = (*self.changes, *self.others)
         is_some_changed = any(change.direction == "changed" for change in everything)
         return say(
@@ -105,7 +105,7 @@ class Comparison:
         )
 
     def _other_changed_pairs(self) -> list[Change]:
-        """Return, for each metric and grouping, the other gap that changed most clearly beyond chance."""
+        """Return the other gap with the most significant change, for each metric and grouping."""
         pairs = {_gap_key(c, (c.group, c.reference)) for c in self.changes if c.same_pair}
         clear = [c for c in self.others if c.direction != "unclear" and None not in (c.group, c.reference, c.p_value)]
         first: dict[Key, Change] = {}
@@ -115,7 +115,7 @@ class Comparison:
         return list(first.values())
 
     def _unclear(self, table: str) -> Iterator[Message]:
-        """Yield the changes that may be chance, clearest first; of many, the number of the rest."""
+        """Yield the unclear changes with the smallest p-values, and the number of the rest."""
         unclear = [c for c in self.changes if c not in self.flips and c.direction == "unclear"]
         nearest = sorted(unclear, key=lambda change: 1.0 if change.p_value is None else change.p_value)
         yield from (change.message() for change in nearest[:MOST_UNCLEAR])
@@ -134,7 +134,7 @@ class Comparison:
         return f"{picture._repr_html_() if picture else ''}{self.table().to_html()}"
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return all changes as a data frame, those of findings first."""
+        """Return all changes as a data frame, the changes of findings first."""
         from evenhand.table.frames import build_frame
 
         rows = [*self.changes, *self.others]
@@ -163,14 +163,14 @@ class Comparison:
         return "\n\n".join(["# Two audits compared", *map(str, self._lines("the table below")), *drawn, *parts, ""])
 
     def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write compare.md, compare.json and, if findings can be drawn, compare.svg into a folder; return the paths."""
+        """Write compare.md, compare.json and, if drawable, compare.svg into a folder; return their paths."""
         files = {"compare.md": self.to_markdown(), "compare.json": self.to_json()}
         if (picture := slope_picture(self.changes)) is not None:
             files["compare.svg"] = picture.to_svg(name="compare")
         return write_files(folder, files)
 
     def plot(self) -> Picture:
-        """Return every compared finding before and now, joined by a line; a notebook shows it, and `save` writes it."""
+        """Return a chart with every compared finding before and now, joined by a line."""
         if (picture := slope_picture(self.changes)) is None:
             raise ConfigError("there is nothing to draw: no finding has a number in both audits.")
         return picture
@@ -196,7 +196,7 @@ def _then_now(old: str | None, new: str | None) -> str | None:
 
 
 def _gap_key(change: Change, pair: tuple[str | None, ...] = ()) -> Key:
-    """Name the metric and people of a gap, with its two groups where given."""
+    """Return a key of a gap's metric and people, optionally with its two groups."""
     return (
         change.audit,
         change.model,
@@ -247,20 +247,20 @@ def compare(
 
     The interval of a change is by MOVER (Zou and Donner 2008, Statistics in Medicine 27): with limits (l, u) of both
     numbers, from d - sqrt(a^2 + b^2 - 2 r a b), a = new - l_new, b = u_old - old, to the same with the other ends. Its
-    p-value takes the distance to the limit on the side of no change for a multiple of a standard error. Where the
-    direction of a gap is not clear, the limits allow for the other one (`pairing.size_change`). For different
-    people r is 0. For the same people r is the correlation of the two errors, from what each person adds to either
-    (Zou 2007, Psychological Methods 12); that needs both tables. Without them, audits of the same data are refused.
+    p-value treats the distance to the limit on the side of no change as a multiple of a standard error. If the
+    direction of a gap is not clear, the limits allow for the opposite one (`pairing.size_change`). For different
+    people r is 0. For the same people r is the correlation of the two errors, from each person's influence on them
+    (Zou 2007, Psychological Methods 12), which requires both tables. Without them, audits of the same data are refused.
 
     Parameters
     ----------
     old, new
-        Audits, or the folders where they were saved.
+        Audits, or folders with saved audits.
     tables
-        The table of the old and of the new audit, where people are in both: two models of the same people, or the same
-        people twice. A number of which the correlation is not known, such as one within a stratum, has no interval.
+        The tables of the old and the new audit, if they share people: two models of the same people, or the same
+        people twice. A number with unknown correlation, such as a gap within a stratum, has no interval.
     key
-        The column that tells people apart in both tables; by default their `id`, and without one the order of rows.
+        The column that identifies people in both tables; by default their `id`, or else the order of rows.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def compare(
 
 
 def _as_audit(given: object) -> Audit:
-    """Return an audit, or the one that was saved in a folder."""
+    """Return the audit, loading it if a folder is given."""
     if isinstance(given, Audit):
         return given
     if not isinstance(given, str | os.PathLike):
@@ -306,7 +306,7 @@ def _as_audit(given: object) -> Audit:
 
 
 def _not_paired(audits: Sequence[str]) -> Iterator[Message]:
-    """Yield the audits whose changes have no intervals, since they lack the capability `pair`."""
+    """Yield a message on audits whose changes have no intervals, since they lack the capability `pair`."""
     without = tuple(name for name in audits if REGISTRY[name].pair is None)
     if without:
         yield say("not_paired", n=len(without), audits=without)
@@ -319,7 +319,7 @@ def _order(change: Change) -> tuple[bool, int, float]:
 
 
 def _differences(before: Audit, after: Audit) -> Iterator[Message]:
-    """Yield the differences in data, settings and models."""
+    """Yield the differences in data, findings, references, settings and models."""
     rows = [audit.data["rows_used"] for audit in (before, after)]
     yield say("rows_then_now", before=rows[0], now=rows[1])
     yield from _without_counterpart(before, after)
@@ -331,7 +331,7 @@ def _differences(before: Audit, after: Audit) -> Iterator[Message]:
 
 
 def _without_counterpart(before: Audit, after: Audit) -> Iterator[Message]:
-    """Yield the number of findings in only one of the audits."""
+    """Yield a message on the numbers of findings that are in only one of the audits."""
     shared = shared_audits(before, after)
     old, new = ({(name, key) for name in shared for key in findings_by_key(audit, name)} for audit in (before, after))
     if old != new:
@@ -340,9 +340,9 @@ def _without_counterpart(before: Audit, after: Audit) -> Iterator[Message]:
 
 
 def _other_references(before: Audit, after: Audit) -> Iterator[Message]:
-    """Yield the groupings whose reference group is another one, so that no gap to it is in both audits.
+    """Yield the groupings with different reference groups, whose gaps to the reference cannot be compared.
 
-    Without a `reference` it is the largest group, and two groups of about the same size may change places.
+    By default the reference is the largest group, which can change between groups of similar size.
     """
     for name in shared_audits(before, after):
         old, new = (_references(audit, name) for audit in (before, after))
@@ -353,7 +353,7 @@ def _other_references(before: Audit, after: Audit) -> Iterator[Message]:
 
 
 def _references(audit: Audit, name: str) -> dict[str, set[str]]:
-    """Return the reference groups of an audit's gaps by grouping."""
+    """Return the reference groups of an audit's gaps, by grouping."""
     found: dict[str, set[str]] = {}
     for gap in audit.results[name].tables.get("gaps", ()):
         if (

@@ -1,4 +1,4 @@
-"""The sentences of comparisons and of `verify`."""
+"""The messages of comparisons and of `verify`."""
 
 from __future__ import annotations
 

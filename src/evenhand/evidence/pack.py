@@ -1,6 +1,6 @@
-"""A pack of report, results, settings and plan that anybody can check.
+"""A zip of report, results, settings and plan that third parties can verify.
 
-Nothing here is cryptography of our own: SHA-256, and detached signatures by `ssh-keygen -Y` where a user has a key.
+It uses only standard cryptography: SHA-256, and detached signatures by `ssh-keygen -Y` if the user has a key.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def pack(
     key: str | os.PathLike[str] | None = None,
     allow_code: bool = False,
 ) -> Path:
-    """Write one zip for a regulator: the report in several formats, results, plan, settings, versions and checksums.
+    """Write a zip for a regulator: report, results, plan, settings, versions and checksums; return its path.
 
-    The files of the run are in it as they are. Formats that it did not write are made of the results, and listed in the
-    run.json of the pack with the others, so that `verify` knows them all.
+    The files of the run are included unchanged. Additional formats are rendered from the results, and listed in the
+    pack's run.json, so that `verify` checks all files.
 
     Parameters
     ----------
-    folder : where an audit was saved.
-    to : the zip to write.
-    settings : the `audit.toml`, so that it can be computed again; another one than that of the audit is refused.
-    plan : the sealed plan; by default `plan.json` in the folder, where there is one.
-    formats : formats of the report to add to those that the run wrote.
-    key : a private key of SSH, to sign the list of checksums with.
+    folder : the folder of a saved audit.
+    to : the path of the zip.
+    settings : the `audit.toml`, for recomputing the audit; its settings must match the audit's.
+    plan : the sealed plan; by default `plan.json` in the folder, if it exists.
+    formats : additional formats of the report.
+    key : a private SSH key for signing the list of checksums.
     allow_code : whether the settings may name Python functions to import.
     """
     run_folder = Path(folder)
@@ -80,9 +80,9 @@ def pack(
 
 
 def _files_of_run(run_folder: Path, audit: Audit, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the files of the run unchanged, and those of other formats.
+    """Return the files of the run unchanged, and the report in additional formats.
 
-    `run.json` lists them all.
+    The returned `run.json` lists all of them.
     """
     run = read_saved(run_folder / "run.json")
     written = checksums(dict(run))
@@ -145,7 +145,7 @@ def _manifest(audit: Audit, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _zipped(files: Mapping[str, bytes], started: str) -> bytes:
-    """Return a zip that has the same bytes for the same files."""
+    """Return a reproducible zip: the same bytes for the same files."""
     buffer = io.BytesIO()
     moment = datetime.fromisoformat(started).timetuple()[:6]
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -158,7 +158,7 @@ def _zipped(files: Mapping[str, bytes], started: str) -> bytes:
 
 
 def sign(content: bytes, key: str | os.PathLike[str]) -> bytes:
-    """Return a detached signature by `ssh-keygen -Y sign`."""
+    """Return a detached signature made by `ssh-keygen -Y sign`."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise ConfigError(

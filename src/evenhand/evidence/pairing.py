@@ -1,9 +1,9 @@
 """Covariance between the numbers of two audits of the same people.
 
-Up to smaller terms, a number T is its true value plus a sum over people of their influence psi_i on its error. An
-audit computes the influence on its metrics in a group (`pair` of its descriptor), 0 for people outside the group; for a
-gap it follows by the chain rule. The covariance of two numbers is then the sum of
-products psi_i(old) psi_i(new) over the people who are in both (Hampel 1974, JASA 69; for two decisions about the
+To first order, an estimate T is its true value plus a sum over people of their influence psi_i on its error. An
+audit computes the influence on its metrics in a group (`pair` of its descriptor), 0 for people outside the group; the
+influence on a gap follows by the chain rule. The covariance of two estimates is then the sum of
+products psi_i(old) psi_i(new) over the people in both (Hampel 1974, JASA 69; for two decisions about the
 same people it is McNemar's).
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 Numbered: TypeAlias = Value | Gap | Finding
-"""A record with a number and its limits."""
+"""A record with a value and its limits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class _Side:
     cache: dict[tuple[str | None, ...], tuple[float, FloatArray] | None] = field(default_factory=dict)
 
     def influence(self, audit: AuditDescriptor, record: Numbered) -> FloatArray | None:
-        """Return each person's influence on the size of a number; None where it is unknown."""
+        """Return each person's influence on the size of a number; None if unknown."""
         if record.stratum is not None or record.value is None:
             return None
         first = self._of_group(audit, record, record.group)
@@ -65,16 +65,16 @@ class _Side:
         return gap if gap is None or p <= q else -gap / (p / q) ** 2
 
     def _matching_influence(self, record: Numbered, influence: tuple[float, FloatArray] | None) -> FloatArray | None:
-        """Return the influence, if the people reproduce the audit's number.
+        """Return the influence if the people reproduce the audit's number; otherwise raise or return None.
 
-        Otherwise they are other people.
+        If they do not, the table is not the audit's table.
         """
         if influence is None or record.value is None or not np.isfinite(influence[0]):
             return None
         if abs(influence[0] - record.value) <= 1e-6 * max(1.0, abs(record.value)):
             return influence[1]
         if OVERALL in (record.group, getattr(record, "reference", None)):
-            return None  # everybody is not always the people of all groups
+            return None  # the overall rows are not always all people of the groups
         raise ConfigError(
             "the {name} table is not that of the {name} audit: {metric} by {grouping} is {found:.4g} in the "
             "table and {value:.4g} in the audit.",
@@ -110,7 +110,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """The people of two audits, and those in both."""
+    """The people of two audits, and the people in both."""
 
     old: _Side
     new: _Side
@@ -119,7 +119,7 @@ class Pairing:
 
     @classmethod
     def of(cls, before: Audit, after: Audit, tables: tuple[Table, Table], key: str | None) -> Pairing:
-        """Match the people of two tables by a key; without a key, row by row."""
+        """Match the people of two tables by a key, or by the order of rows if neither has a key."""
         if any(audit.config.report.suppress_below for audit in (before, after)):
             raise ConfigError(
                 "audits with `suppress_below` cannot be compared person by person: small counts would show."
@@ -162,9 +162,9 @@ class Pairing:
         return len(self.in_old)
 
     def correlation(self, audit: AuditDescriptor, old: Numbered, new: Numbered) -> float | None:
-        """Return the correlation of the errors of a number in both audits.
+        """Return the correlation between the errors of a number in the two audits.
 
-        None where it is unknown.
+        None if it is unknown.
         """
         of_old, of_new = self.old.influence(audit, old), self.new.influence(audit, new)
         if of_old is None or of_new is None:
@@ -179,9 +179,9 @@ class Pairing:
 def paired_limits(
     old: tuple[float, float, float], new: tuple[float, float, float], correlation: float
 ) -> tuple[float, float]:
-    """Return limits of new - old, each given as (value, low, high), for errors with a correlation.
+    """Return the limits of new - old, each given as (value, low, high), for errors with a given correlation.
 
-    d - sqrt(a^2 + b^2 - 2 r a b) with a = new - l_new and b = u_old - old, and the same with the other ends above:
+    The lower limit is d - sqrt(a^2 + b^2 - 2 r a b) with a = new - l_new and b = u_old - old, the upper is analogous:
     MOVER for dependent estimates.
 
     References
@@ -202,7 +202,7 @@ def paired_limits(
 
 
 def require_other_data(before: Audit, after: Audit) -> None:
-    """Refuse audits that read the same data, or files with the same bytes."""
+    """Raise if both audits read the same data, or identical files."""
     sums = {file["sha256"] for file in before.data.get("files", ())}
     same = [f"the same file '{file['name']}'" for file in after.data.get("files", ()) if file["sha256"] in sums]
     if before.data["hash"] == after.data["hash"]:
@@ -216,7 +216,7 @@ def require_other_data(before: Audit, after: Audit) -> None:
 
 
 def shared_audits(before: Audit, after: Audit) -> list[str]:
-    """Return the names of the audits in both."""
+    """Return the names of the audits in both; raise if there are none."""
     shared = [name for name in after.results if name in before.results]
     if not shared:
         raise ConfigError(
@@ -228,7 +228,7 @@ def shared_audits(before: Audit, after: Audit) -> list[str]:
 
 
 def one_confidence(before: Audit, after: Audit, shared: Iterable[str]) -> float:
-    """Return the confidence of the intervals, the same in both."""
+    """Return the common confidence level of the intervals; raise if it differs."""
     levels = {audit.results[name].spec.confidence for audit in (before, after) for name in shared}
     if len(levels) > 1:
         levels_text = ", ".join(show_confidence(level) for level in sorted(levels))
@@ -243,7 +243,7 @@ _Change: TypeAlias = tuple[float | None, float | None, float | None, float | Non
 
 
 def difference(old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0) -> _Change:
-    """Return the change, its limits by MOVER, and the p-value of no change."""
+    """Return the change, its MOVER limits, and the p-value of no change."""
     if old[0] is None or new[0] is None:
         return None, None, None, None
     change = new[0] - old[0]
@@ -262,23 +262,23 @@ def difference(old: _Sized, new: _Sized, confidence: float, correlation: float |
 def size_change(
     kind: str | None, old: _Sized, new: _Sized, confidence: float, correlation: float | None = 0.0
 ) -> _Change:
-    """Return the change of the size of a gap, its limits, and the p-value of no change.
+    """Return the change in the size of a gap, its limits, and the p-value of no change.
 
-    Where the true gaps have the directions seen, the change is D = new - old; where one of them has the other
-    direction, it is S = new + old, or -S. In every case its size is the smaller of |D| and |S| and its sign that of
-    D S. So the limits are the extremes of that over the limits of D and S, and it is a change where neither D nor S may
-    be 0. Where both directions are clear, S is large and D decides.
+    If the true gaps have the observed directions, the change is D = new - old; if one of them has the opposite
+    direction, it is S = new + old, or -S. In every case its size is the smaller of |D| and |S|, and its sign is the
+    sign of D S. So the limits are the extremes of this function over the limits of D and S, and the change is
+    significant if neither D nor S may be 0. If both directions are clear, S is large and D decides.
 
     Parameters
     ----------
     kind
-        Difference or ratio; None for a value, which has no direction.
+        The kind of gap; None for a value, which has no direction.
     old, new
-        The number and its limits, with their direction.
+        The number and its limits, signed by direction.
     confidence
-        That of the limits.
+        The confidence level of the limits.
     correlation
-        That of the errors of the two sizes; None where it is not known.
+        The correlation of the errors of the two sizes; None if unknown.
 
     Examples
     --------
@@ -307,11 +307,11 @@ def change_between(
     confidence: float,
     correlation: float | None = 0.0,
 ) -> _Change:
-    """Return `size_change`, also for numbers that the data leave open.
+    """Return `size_change`, extended to partially identified numbers with worst-case bounds.
 
-    Of a number that may lie anywhere in a range, the change is at least the new lower end less the old upper end, and
-    at most the new upper end less the old lower one. The limits are those of these two changes, and it is a change
-    where they have the same sign.
+    For a number that may lie anywhere in a range, the change is at least the new lower end minus the old upper end, and
+    at most the new upper end minus the old lower end. The limits are the outer limits of these two changes, and the
+    change is significant only if both have the same sign.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def change_between(
     numbers
         The old and the new number with its limits.
     ranges
-        The old and the new range; None where a number is not left open.
+        The old and the new range; None if a number is point-identified.
 
     Examples
     --------
@@ -343,9 +343,9 @@ def change_between(
 
 
 def _range_end_with_limits(end: float, number: _Sized, ends: tuple[float, float]) -> _Sized:
-    """Return an end of a range with limits as far from it as those of the number are from the range.
+    """Return an end of a range, with limits at the distances of the number's limits from the range.
 
-    Limits that end at 0 are cut off; there the other arm replaces the missing one.
+    A lower limit of 0 is truncated; the upper distance then replaces the lower if larger.
 
     Examples
     --------
@@ -365,14 +365,14 @@ def _size(kind: str, number: _Sized) -> float:
 
 
 def _smaller(d: float, s: float) -> float:
-    """Return the smaller of two sizes, with the sign of the product."""
+    """Return the smaller of two sizes, with the sign of their product."""
     return min(abs(d), abs(s)) * float(np.sign(d) * np.sign(s))
 
 
 def _distance(kind: str, number: _Sized) -> tuple[float, float, float]:
-    """Return the distance of a gap from equality, with limits below 0 where the direction may be the other.
+    """Return the distance of a gap from equality, with limits below 0 if the direction may be the opposite.
 
-    The limits of a size, as of a worst pair, end at equality; there the other arm replaces the part that is cut off.
+    The limits of a size, as of a worst pair, are truncated at equality; the other arm then replaces the truncated part.
     """
     value, low, high = _unbounded(number)
     if kind == "ratio":
@@ -383,7 +383,7 @@ def _distance(kind: str, number: _Sized) -> tuple[float, float, float]:
 
 
 def _below_equality(ratio: float) -> float:
-    """Return a ratio's distance below 1; for a ratio above 1, minus its inverse's distance.
+    """Return a ratio's distance below 1; for a ratio above 1, minus the inverse's distance.
 
     Examples
     --------
@@ -398,6 +398,6 @@ def _open(low: float | None, high: float | None) -> tuple[float, float]:
 
 
 def _unbounded(number: _Sized) -> tuple[float, float, float]:
-    """Return a number with its limits, infinite where missing."""
+    """Return a number with its limits, infinite if missing."""
     value, low, high = number
     return float(value or 0.0), *_open(low, high)

@@ -1,17 +1,17 @@
-"""Power before data: what a plan, an `audit.toml`, could show with so many rows.
+"""Power analysis before data collection: the gaps that a planned audit can detect.
 
-Each audit answers for itself (`power` of its descriptor). For audits without a power calculation of their own, power is
-estimated from a pilot.
+Audits may have a power calculation (`power` of the descriptor). For audits without one, power is
+estimated from a pilot by simulation.
 
-Tables of as many rows as are planned are drawn from the pilot's, group by group, and the plan's audits are run on each
-with few resamples. A gap is shown where its estimate lies beyond the limit by half the width of its interval, at the
-level corrected for all findings of the plan (Bonferroni); so it takes a true gap of limit + half width + z(power)
-standard deviations of the estimate over the tables. The interval of a worst pair ends at equality; there the other arm
-counts. How large the gaps of the pilot are is not used, only how much they vary: the largest of several gaps in a small
-sample exceeds the true one, and tables drawn from the pilot would show it as often as if it were true.
+Tables with the planned number of rows are drawn from the pilot, group by group, and the plan's audits are run on each
+with few resamples. A gap is detected if its estimate lies beyond the limit by half the width of its interval, at the
+level corrected for all findings of the plan (Bonferroni); so it requires a true gap of limit + half width + z(power)
+standard deviations of the estimate over the tables. The interval of a worst pair is truncated at equality; there the
+other arm is used. The size of the pilot's gaps is not used, only their variability: the largest of several gaps in a
+small sample exceeds the true gap, and tables drawn from the pilot would reproduce it as if it were true.
 
-Answers of critics are crossed with cases, and the number of each in so many rows is unknown: there the pilot's
-intervals are scaled by the square root of the rows; the part that answers leave open stays the same.
+Answers of critics are crossed with cases, and their numbers in a larger table are unknown: there the pilot's
+intervals are scaled by the square root of the rows; the width of the worst-case bounds stays the same.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 TABLES, RESAMPLES, REPLICATES = 30, 100, 10
-"""Simulated tables, and the resamples of each: few, since only widths and shares are needed."""
+"""Numbers of simulated tables, resamples and replicates, small because only widths and shares are needed."""
 
 
 def plan_power(
@@ -57,14 +57,14 @@ def plan_power(
     seed: int = 0,
     allow_code: bool = False,
 ) -> list[PowerLine]:
-    """Return what every threshold and test of a plan could show.
+    """Return the gap that every threshold and test of a plan can detect.
 
     Parameters
     ----------
     path : an `audit.toml`.
-    rows : rows of the data planned; by default those of `[power]`.
-    pilot : a file with the columns of `[data]`, whose groups and rates are expected; by default `[power]` says them.
-    power : the required power; by default that of `[power]`, 0.8.
+    rows : planned number of rows; by default from `[power]`.
+    pilot : a file with the columns of `[data]`, with the expected groups and rates; by default from `[power]`.
+    power : the required power; by default from `[power]`, else 0.8.
     seed : the same seed gives the same answer.
     allow_code : whether the file may import the Python functions that it names.
     """
@@ -103,7 +103,7 @@ def plan_power(
 
 
 def _own_lines(plan: PowerPlan) -> Iterator[PowerLine]:
-    """Yield what audits say themselves of the plan; one that can say nothing is named."""
+    """Yield the power lines of audits with a power calculation, and a message for audits without power."""
     for name in plan.specs:
         power = REGISTRY[name].power
         if power is None:
@@ -113,7 +113,7 @@ def _own_lines(plan: PowerPlan) -> Iterator[PowerLine]:
 
 
 def lines_as_dicts(lines: Sequence[PowerLine]) -> list[dict[str, Any]]:
-    """Return the lines as JSON-safe records."""
+    """Return the lines as records for JSON."""
     return [{name: _plain(getattr(line, name)) for name in line.__dataclass_fields__} for line in lines]
 
 
@@ -125,7 +125,7 @@ def _plain(value: object) -> object:
 
 
 def _pilot_lines(plan: PowerPlan) -> Iterator[PowerLine]:
-    """Yield what the findings of other audits could show with the planned rows."""
+    """Yield the power lines of audits that require a pilot."""
     powers = {name: power for name in plan.specs if (power := REGISTRY[name].power) is not None}
     specs = {name: plan.specs[name] for name, power in powers.items() if power.lines is None}
     if plan.pilot is None:
@@ -137,9 +137,9 @@ def _pilot_lines(plan: PowerPlan) -> Iterator[PowerLine]:
 def _lines_of(
     plan: PowerPlan, pilot: Table, specs: Mapping[str, Spec], crossed: Collection[str]
 ) -> Iterator[PowerLine]:
-    """Yield what the findings of a pilot's audits could show.
+    """Yield the power lines of a pilot's findings.
 
-    Crossed answers are scaled, not simulated.
+    Findings from crossed answers are scaled, not simulated.
     """
     findings = _pilot_findings(pilot, specs)
     sizes = Counter(finding.threshold is None for finding in findings)
@@ -154,7 +154,7 @@ def _lines_of(
 
 
 def _pilot_findings(pilot: Table, specs: Mapping[str, Spec]) -> list[Finding]:
-    """Return the findings of a pilot that more rows could make clearer."""
+    """Return a pilot's findings on gaps or thresholds."""
     results = finalize_results([REGISTRY[name].run(pilot, spec) for name, spec in specs.items()])
     findings = chain.from_iterable(result.findings for result in results)
     return [finding for finding in findings if finding.kind is not None or finding.threshold is not None]
@@ -176,14 +176,14 @@ def _drawn_findings(plan: PowerPlan, pilot: Table, specs: Mapping[str, Spec]) ->
 
 
 def _with_few_resamples(spec: Spec) -> Spec:
-    """Return the settings of an audit with few resamples and replicates."""
+    """Return the settings of an audit with fewer resamples and replicates."""
     fewer = {"resamples": RESAMPLES, "replicates": REPLICATES}
     replacements = {name: min(most, getattr(spec, name)) for name, most in fewer.items() if hasattr(spec, name)}
     return spec.model_copy(update=replacements)
 
 
 def _finding_key(finding: Finding) -> Hashable:
-    """Return a finding's key; the worst pair may change from table to table."""
+    """Return the key of a finding; the groups of a worst pair are not part of it."""
     pair = () if finding.against == "worst_pair" else (finding.group, finding.reference)
     where = (finding.model, finding.model_reference, finding.grouping, finding.stratum)
     return finding.audit, finding.metric, finding.kind, finding.against, *where, *pair, finding.threshold
@@ -195,7 +195,7 @@ def _shared(finding: Finding) -> dict[str, Any]:
 
 
 def _limits(finding: Finding) -> tuple[float, float] | None:
-    """Return the limits that decide a finding: joint ones where they exist; logs for a ratio."""
+    """Return the limits that decide a finding: joint limits if available; logarithms for a ratio."""
     joint = finding.joint_low is not None and finding.joint_high is not None
     low, high = (finding.joint_low, finding.joint_high) if joint else (finding.low, finding.high)
     if low is None or high is None:
@@ -208,7 +208,7 @@ def _limits(finding: Finding) -> tuple[float, float] | None:
 def _simulated_line(
     plan: PowerPlan, finding: Finding, together: float, alone: float, drawn: Sequence[Mapping[Hashable, Finding]]
 ) -> PowerLine:
-    """Return what a finding could show, from the simulated tables."""
+    """Return the power line of a finding from the simulated tables."""
     simulated = [table[_finding_key(finding)] for table in drawn if _finding_key(finding) in table]
     estimates = [(each.value, *limits) for each in simulated if each.value and (limits := _limits(each)) is not None]
     how = say("simulated", tables=len(drawn), rows=plan.rows)
@@ -222,10 +222,10 @@ def _simulated_line(
 
 
 def _required_excess(kind: str | None, estimates: FloatArray, together: float, alone: float, wanted: float) -> float:
-    """Return how far beyond its limit a gap must be: half the interval's width plus z(power) standard deviations.
+    """Return the required excess of a gap over its limit: half the interval width plus z(power) deviations.
 
-    Limits of a worst pair end at equality. Where they do, half the width is the arm on the other side; since sizes of
-    small gaps vary less than those of large ones, the standard deviation is at least the one that arm implies.
+    Limits of a worst pair are truncated at equality. Then half the width is the arm on the other side; since sizes of
+    small gaps vary less than sizes of large gaps, the standard deviation is at least the value implied by that arm.
 
     Examples
     --------
@@ -245,10 +245,10 @@ def _required_excess(kind: str | None, estimates: FloatArray, together: float, a
 
 
 def _scaled_line(plan: PowerPlan, finding: Finding, together: float, alone: float, pilot: int) -> PowerLine:
-    """Return what a finding could show: limit + (z_alpha + z_power) standard errors at the planned rows.
+    """Return the power line of a finding: limit + (z_alpha + z_power) standard errors at the planned rows.
 
-    alpha is corrected for all findings, and the standard error is that of the pilot's interval. Where answers leave a
-    gap open, its number is the middle of a range, and half the range is added.
+    alpha is corrected for all findings, and the standard error is derived from the pilot's interval. If a gap only has
+    worst-case bounds, its value is their midpoint, and half their width is added.
     """
     limits = _limits(finding)
     if limits is None or finding.kind == "ratio":

@@ -1,4 +1,4 @@
-"""The range of every finding over seeds: how much an audit rests on the draws that are part of it."""
+"""The range of every finding over several seeds, which shows its dependence on random draws."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evenhand.messages.formats import show, show_p
 
 @dataclass(frozen=True)
 class SeedRange:
-    """A finding, and the same finding of runs with other seeds.
+    """A finding, and the matching findings of runs with other seeds.
 
     Parameters
     ----------
-    finding : the finding of the run that is reported.
-    others : of every run, the finding on the same question; a run without it counts for nothing.
+    finding : the finding of the reported run.
+    others : the finding on the same question in each run that has it.
     runs : the number of runs.
     """
 
@@ -29,12 +29,12 @@ class SeedRange:
 
     @property
     def says_so(self) -> int:
-        """The number of runs whose headline says the same and whose verdict is the same."""
+        """The number of runs with the same headline and verdict."""
         return sum(_statement(other) == _statement(self.finding) for other in self.others)
 
     @property
     def sentence(self) -> str:
-        """The ranges of the number and the p-value, and how many runs say the same."""
+        """The ranges of the value and the p-value, and the number of runs with the same statement, as text."""
         parts = [
             *_range([finding.value for finding in self.others], lambda x: show(x, self.finding.style)),
             *_range([_p_of(finding) for finding in self.others], show_p),
@@ -44,14 +44,14 @@ class SeedRange:
 
 
 def over_seeds(reported: Sequence[Finding], runs: Sequence[Sequence[Finding]]) -> list[SeedRange]:
-    """Return each finding with those of every run on the same question.
+    """Return each reported finding with the matching findings of all runs.
 
     Parameters
     ----------
     reported
-        The findings of the run that is reported.
+        The findings of the reported run.
     runs
-        The findings of a run with each seed.
+        The findings of each run with another seed.
     """
     by_question = [_by_question(findings) for findings in runs]
     ranges = []
@@ -64,7 +64,7 @@ def over_seeds(reported: Sequence[Finding], runs: Sequence[Sequence[Finding]]) -
 
 
 def summary(ranges: Iterable[SeedRange], seeds: Sequence[int]) -> list[str]:
-    """Return the lines of a summary: findings that change with the seed, and the number of those that do not."""
+    """Return the lines of a summary: the findings that depend on the seed, and the number of the rest."""
     moved, still = [], 0
     for found in ranges:
         if len({_numbers(other) for other in found.others}) <= 1 and found.says_so == found.runs:
@@ -80,7 +80,7 @@ def summary(ranges: Iterable[SeedRange], seeds: Sequence[int]) -> list[str]:
 
 
 def _by_question(findings: Iterable[Finding]) -> dict[Hashable, list[Finding]]:
-    """Return findings by what they are about; models and groups in either order, of a worst pair whichever."""
+    """Return findings by question, ignoring the order of models and groups and the groups of worst pairs."""
     questions: dict[Hashable, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups = frozenset() if finding.against == "worst_pair" else frozenset((finding.group, finding.reference))

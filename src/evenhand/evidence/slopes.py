@@ -1,4 +1,4 @@
-"""The chart of a comparison: every finding before and now, joined by a line."""
+"""The slope chart of a comparison: every finding before and now, joined by a line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from evenhand.evidence.changes import Change
 from evenhand.messages.formats import MINUS
 
 MOST_LINES, MOST_PANELS = 12, 6
-"""The most findings in a panel, and the most panels."""
+"""The maximum numbers of findings per panel and of panels."""
 _KINDS = {"difference": "gap", "ratio": "ratio"}
 
 
 def slope_picture(changes: Sequence[Change]) -> Picture | None:
-    """Return the picture of all changes that are known, those with a verdict flip or the clearest first; or None."""
+    """Return the slope chart of the first changes with both values; None if there are none."""
     known = [change for change in changes if change.old is not None and change.new is not None]
     of_panel: dict[tuple[str, str | None], list[Change]] = {}
     for change in known:
@@ -44,7 +44,7 @@ def _row(change: Change) -> Mapping[str, Any]:
 
 
 def _label(change: Change) -> str:
-    """Return a finding's number, grouping and groups, as they are now."""
+    """Return a finding's current number, grouping and groups, as text."""
     pair = f"{change.group} {MINUS if change.kind == 'difference' else '/'} {change.reference}"
     groups = pair if change.kind is not None and change.reference else change.group
     places = (change.number, change.grouping, change.stratum, change.coordinates, groups)

@@ -1,6 +1,6 @@
-"""Check whether report, results, data and plan belong together.
+"""Verify that report, results, data and plan belong together.
 
-Nothing here is cryptography of our own: SHA-256, and detached signatures by `ssh-keygen -Y` where a user has a key.
+It uses only standard cryptography: SHA-256, and detached signatures by `ssh-keygen -Y` if the user has a key.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from evenhand.run.saved import checksums, read_saved
 
 @dataclass(frozen=True)
 class Check:
-    """One check of `verify`: a sentence, and whether it holds (None: it could not be checked)."""
+    """A check of `verify`: a message, and whether the check holds (None if it could not be performed)."""
 
     holds: bool | None
     message: Message
 
     @property
     def text(self) -> str:
-        """The sentence in English."""
+        """The message in English."""
         return self.message.text
 
 
@@ -43,13 +43,13 @@ def verify(
     plan: str | os.PathLike[str] | None = None,
     allow_code: bool = False,
 ) -> list[Check]:
-    """Check whether report, results, data and plan of a folder belong together, and list the differences.
+    """Verify that report, results, data and plan of a folder belong together; return the checks.
 
     Parameters
     ----------
-    folder : where an audit was saved.
-    settings : its `audit.toml`, to compute everything again from the data.
-    plan : the plan that it says it followed; by default `plan.json` in the folder, where there is one.
+    folder : the folder of a saved audit.
+    settings : its `audit.toml`, to recompute everything from the data.
+    plan : the plan that it refers to; by default `plan.json` in the folder, if it exists.
     allow_code : whether the settings may name Python functions to import.
     """
     run_folder = Path(folder)
@@ -66,7 +66,7 @@ def verify(
 
 
 def check_files(run_folder: Path) -> Iterator[Check]:
-    """Check each file of a run against its SHA-256 in run.json."""
+    """Yield a check of each file of a run against its SHA-256 in run.json."""
     for name, stated in checksums(read_saved(run_folder / "run.json")).items():
         path = run_folder / name
         if not path.is_file():
@@ -130,9 +130,9 @@ def _recompute(
 def _explain_difference(
     first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str], others: list[Message]
 ) -> Message:
-    """Explain different numbers: by other settings, or another file, or other data.
+    """Return the reason for different numbers: other settings, another file, or other data.
 
-    The first explanation that applies is returned.
+    The first applicable reason is returned.
     """
     sums = [[file["sha256"] for file in record["data"]["files"]] for record in (first, second)]
     same_file = bool(sums[0]) and sums[0] == sums[1]

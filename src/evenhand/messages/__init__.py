@@ -1,4 +1,4 @@
-"""Sentences as data: a message is an id with arguments, and only this package renders one as prose."""
+"""Sentences as data: a message is an id with arguments, rendered as prose only by this package."""
 
 from evenhand.messages.catalogue import Catalogue, catalogue_of
 from evenhand.messages.disclosure import may_publish

@@ -46,7 +46,7 @@ JOINTS = ("and", "or", "commas", "semicolons", "sentences", "lines")
 
 
 class PlaceholderKind(NamedTuple):
-    """The kind of a placeholder, how several arguments are joined, and whether it is safe to publish."""
+    """The kind of a placeholder, how a list of arguments is joined, and whether it is safe to publish."""
 
     name: str = ""
     joint: str = "commas"
@@ -55,7 +55,7 @@ class PlaceholderKind(NamedTuple):
     @classmethod
     @cache
     def parse(cls, text: str) -> PlaceholderKind:
-        """Parse what follows the colon of a placeholder.
+        """Parse the part of a placeholder after the colon.
 
         Examples
         --------
@@ -76,14 +76,14 @@ class Field(NamedTuple):
 
 
 class Catalogue:
-    """The sentences of one part of the package, such as an audit. Calling it makes a message.
+    """The sentences of one part of the package, such as an audit. Calling it returns a message.
 
     Parameters
     ----------
-    name : its name, the first part of the ids of its messages.
-    package : the package that holds the folder `locale` with the translations.
-    sentences : the English sentences by key; by default those of `locale/en.toml`.
-    words : single words that are translated wherever they occur, by kind: `group`, `metric`, `noun`.
+    name : its name, the prefix of its message ids.
+    package : the package with the folder `locale` of translations.
+    sentences : the English sentences by key; by default from `locale/en.toml`.
+    words : single words to translate wherever they occur, by kind: `group`, `metric`, `noun`.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Catalogue:
         return key in self.sentences
 
     def translations(self, code: str) -> GNUTranslations | None:
-        """Return the translations into a language, or None."""
+        """Return the translations into a language; None if there are none."""
         if code not in self._translations:
             self._translations[code] = None
             path = files(self.package) / "locale" / f"{code}.mo" if find_spec(self.package) else None
@@ -131,7 +131,7 @@ class Catalogue:
         return self._translations[code]
 
     def translated(self, code: str, key: str) -> Sentence | None:
-        """Return a sentence in a language, or None if it is not translated."""
+        """Return a sentence in a language; None if it is not translated."""
         translations, sentence = self.translations(code), self.sentences[key]
         if translations is None:
             return None
@@ -160,7 +160,7 @@ class _Missing(NullTranslations):
 
 
 def catalogue_of(message_id: str) -> tuple[Catalogue, str] | None:
-    """Return the catalogue of a message and the key there; None if the id is itself an English text."""
+    """Return the catalogue of a message and its key there; None if the id is itself an English text."""
     name, _, key = message_id.partition(".")
     catalogue = _CATALOGUES.get(name)
     return (catalogue, key) if catalogue is not None and key in catalogue else None
@@ -173,7 +173,7 @@ def catalogues() -> tuple[Catalogue, ...]:
 
 @cache
 def fields(sentence: Sentence) -> tuple[Field, ...]:
-    """Return the placeholders of a sentence.
+    """Return the placeholders of a sentence, one per name.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def fields(sentence: Sentence) -> tuple[Field, ...]:
 
 
 def placeholders(sentence: Sentence) -> tuple[Field, ...]:
-    """Return every placeholder of a sentence; a name with several kinds occurs several times.
+    """Return all placeholders of a sentence; a name with several kinds occurs several times.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which messages may be published when small counts are suppressed. Undeclared arguments are withheld."""
+"""Rules for which messages may be published when small counts are suppressed; undeclared arguments are withheld."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _IN_HUNDREDS = frozenset({"percent", "points", "signed_points"})
 
 @dataclass(frozen=True)
 class DisclosureRule:
-    """Decides which messages reveal nothing about fewer people than `least`.
+    """Decides whether a message could reveal a count of fewer people than `least`.
 
-    A name, a setting or a number declared safe may be published. A count may be published if it is 0 or at least
-    `least`, and is one of `counts`; if `counts` is None, its differences to the other counts of the message must not be
+    Names, settings and numbers declared safe may be published. A count may be published if it is 0 or at least
+    `least`, and is one of `counts`; if `counts` is None, its differences from other counts of the message must not be
     small either. Any other number must be one of `numbers`. Everything else is withheld: text that is not a message, a
     message in no catalogue, an argument whose kind the sentence does not declare.
 
     Parameters
     ----------
     least : counts from 1 to `least` - 1 are small.
-    counts : counts in the published tables, so that a sentence adds none to them; None if not known.
+    counts : counts in the published tables, the only ones that may appear in sentences; None if unknown.
     numbers : numbers in the published tables.
-    names : names in the published tables; an argument that the sentence does not show may be one of them.
+    names : names in the published tables, which are also allowed as arguments that the sentence does not show.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class DisclosureRule:
     names: frozenset[str] = frozenset()
 
     def may_publish(self, message: Message) -> bool:
-        """Return whether the text of a message reveals nothing about few people."""
+        """Return whether a message reveals no small count."""
         return self.publishable(message) is not None
 
     def publishable(self, message: Message) -> Message | None:
-        """Return a message without the arguments its sentence does not show; None if it must be withheld."""
+        """Return a message with only the arguments its sentence shows; None if it must be withheld."""
         if not self._is_safe(message):
             return None
         counts = [*dict.fromkeys(counts_in(message))]
@@ -62,7 +62,7 @@ class DisclosureRule:
         return None if reveals else self._stripped(message)
 
     def is_small(self, number: float) -> bool:
-        """Return whether a count, or the difference of two counts, is small."""
+        """Return whether a count, or a difference of counts, is small but not 0."""
         return 0 < abs(number) < self.least
 
     def _is_safe(self, message: Message) -> bool:
@@ -91,7 +91,7 @@ class DisclosureRule:
         return value == 0 or (abs(value) in self.numbers and not reads_as_count)
 
     def _stripped(self, message: Message) -> Message:
-        """Return a message without undeclared arguments; published names stay."""
+        """Return a message without undeclared arguments, except published names."""
         shown = {name for within in _within(message) for name in _kinds(within) or ()}
         args = {
             name: self._stripped_argument(value)
@@ -118,7 +118,7 @@ def may_publish(message: Message, least: int) -> bool:
 
 
 def _kinds(message: Message) -> Mapping[str, tuple[PlaceholderKind, ...]] | None:
-    """Return the kinds that a message's sentence declares, by argument; None if no catalogue has it."""
+    """Return the declared kinds of a message's arguments, by name; None if it is in no catalogue."""
     location = catalogue_of(message.id)
     if location is None:
         return None
@@ -128,7 +128,7 @@ def _kinds(message: Message) -> Mapping[str, tuple[PlaceholderKind, ...]] | None
     for field in placeholders(sentence):
         kinds[field.name] = (*kinds.get(field.name, ()), field.kind)
     if not isinstance(sentence, str):
-        kinds.setdefault("n", (PlaceholderKind("count"),))  # the choice of singular or plural reveals whether it is 1
+        kinds.setdefault("n", (PlaceholderKind("count"),))  # singular or plural reveals whether the number is 1
     return kinds
 
 

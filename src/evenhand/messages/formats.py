@@ -1,6 +1,6 @@
-"""Format numbers for people and for JSON, and escape text that is not our own.
+"""Format numbers as text and for JSON, and escape external text.
 
-No other module turns a number into text.
+All conversion of numbers to text is done here.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, Literal
 DASH = "–"
 MINUS = "−"
 _ROUNDING = 1e-12
-# Control characters, and what turns or breaks the text around it: overrides, embeddings and isolates of right-to-left
-# writing, line separators, lone surrogates. The plain marks U+200E and U+200F belong to Hebrew and Arabic, and stay.
+# Control characters, and characters that reorder or break the surrounding text: overrides, embeddings and isolates of
+# bidirectional text, line separators, lone surrogates. U+200E and U+200F are part of Hebrew and Arabic text, and stay.
 UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]")
 
 Format = Literal["number", "signed", "percent", "points", "signed_points", "ratio", "count", "tenths", "p"]
-"""The format of a number: 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, 1,234.5, <0.001."""
+"""The formats of numbers, as in 0.123, +0.123, 12.3%, 12.3 (percentage points), +12.3, 0.12, 1,234, 1,234.5, <0.001."""
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON: null if it is undefined or unbounded."""
+    """Return a number for JSON; None if it is not finite."""
     number = float(value)
     return number if math.isfinite(number) else None
 
@@ -86,7 +86,7 @@ def show(value: float | None, style: Format = "number") -> str:
 
 
 def _plain(value: float, sign: str) -> str:
-    """Return a number with up to three decimals and four digits, or with two digits if three decimals would hide it."""
+    """Return a number with at most three decimals, or with two significant digits if it is very small or large."""
     magnitude = abs(value)
     if magnitude < _ROUNDING:
         return "0"
@@ -100,7 +100,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _in_full(value: float, digits: int, sign: str = "") -> str:
-    """Return a number with this many significant digits, in full or with a power of ten."""
+    """Return a number with the given significant digits, in full or with a power of ten."""
     if value == 0:
         return "0"
     if math.isinf(value):
@@ -114,7 +114,7 @@ def _in_full(value: float, digits: int, sign: str = "") -> str:
 
 
 def show_tick(value: float, style: Format = "number") -> str:
-    """Return the shortest text of a number, for an axis.
+    """Return the shortest text of a number, for axis ticks.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def show_tick(value: float, style: Format = "number") -> str:
 
 
 def show_interval(low: float | None, high: float | None, style: Format = "number") -> str:
-    """Return an interval as in '0.12 to 0.34'.
+    """Return an interval as text, as in '0.12 to 0.34'.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def show_interval(low: float | None, high: float | None, style: Format = "number
 
 
 def show_p(value: float, alpha: float | None = None) -> str:
-    """Return a p-value for a sentence; which side of alpha it lies on, if rounding would hide that.
+    """Return a p-value for a sentence, or its side of alpha if rounding would hide it.
 
-    From 0.1 on two digits: 9,999 permutations know no more.
+    From 0.1 on it has two decimals, the precision of 9,999 permutations.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def show_p(value: float, alpha: float | None = None) -> str:
 
 
 def show_confidence(confidence: float) -> str:
-    """Return a confidence as in '95%', with up to two decimals, or as many as keep it from 100%.
+    """Return a confidence level as in '95%', with up to two decimals, or more if it would round to 100%.
 
     Examples
     --------
@@ -176,10 +176,10 @@ def show_confidence(confidence: float) -> str:
 
 
 def showable(text: str) -> str:
-    r"""Return text with control characters escaped, so that it cannot steer a terminal or a page.
+    r"""Return text with control characters escaped, so that it cannot control a terminal or a page.
 
-    Every name and value from outside passes through here: labels as they are read, messages of errors, all that the
-    command line prints, all that a page shows.
+    All external text passes through here: labels when read, error messages, all output of the
+    command line and all text of a page.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _ONLY_ONE = re.compile(r"\{(\w+)(?:!r)?\}")
 
 @cache
 def language(code: str = "en") -> Language:
-    """Return a language by its code.
+    """Return the language with a code.
 
     Examples
     --------
@@ -49,9 +49,9 @@ class Language:
     # Sentences
 
     def render(self, message: Message, settings: SettingStyle = PYTHON) -> str:
-        """Return a message as a sentence, entirely in English if this language lacks any part of it.
+        """Return a message as text, entirely in English if any part of it lacks a translation.
 
-        `settings` writes the names of settings: as arguments of Python, settings of a file, or flags.
+        `settings` is the style for names of settings: Python arguments, settings of a file, or flags.
         """
         if message.written and catalogue_of(message.id) is None:
             return message.written
@@ -63,7 +63,7 @@ class Language:
         return _Filled(self, message, settings).fill(sentence)
 
     def _sentence(self, message: Message) -> Sentence | None:
-        """Return the unfilled sentence of a message; None if this language lacks it."""
+        """Return the template of a message's sentence; None if this language lacks it."""
         location = catalogue_of(message.id)
         if location is None:
             return message.id if self.code == "en" else None
@@ -71,12 +71,12 @@ class Language:
         return catalogue.sentences[key] if self.code == "en" else catalogue.translated(self.code, key)
 
     def translates(self, message: Message) -> bool:
-        """Return whether a message and all messages in it are in this language."""
+        """Return whether a message, including nested messages, is available in this language."""
         is_translated = self.code == "en" or self._sentence(message) is not None
         return is_translated and all(map(self.translates, _messages_in(message.args.values())))
 
     def word(self, kind: str, text: str) -> str:
-        """Return a single word in this language; a word in no catalogue is returned unchanged."""
+        """Return a single word in this language, or unchanged if no catalogue has it."""
         if self.code == "en":
             return text
         for catalogue in catalogues():
@@ -88,7 +88,7 @@ class Language:
     # Numbers and dates
 
     def number(self, text: str) -> str:
-        """Return a formatted number with this language's signs."""
+        """Return a formatted number with this language's separators and percent sign."""
         return text if self.code == "en" else "".join(self._signs.get(sign, sign) for sign in text)
 
     def count(self, value: float) -> str:
@@ -96,18 +96,18 @@ class Language:
         return self.number(f"{value:,.0f}")
 
     def date(self, moment: str) -> str:
-        """Return the date of an ISO time."""
+        """Return the date of an ISO time as text."""
         year, month, day = moment[:10].split("-")
         name = self.word("month", _MONTHS.split()[int(month) - 1])
         return self.render(say("date", day=int(day), month=name, year=year))
 
     def month(self, name: str) -> str:
-        """Return a month such as 2026-09 in words; any other text as it is."""
+        """Return a month such as 2026-09 as text; any other text unchanged."""
         parts = _MONTH.fullmatch(name)
         return name if parts is None else f"{self.word('month', _MONTHS.split()[int(parts[2]) - 1])} {parts[1]}"
 
     def label(self, group: str) -> str:
-        """Return the label of a group: evenhand's own labels translated, all others as in the data."""
+        """Return the label of a group; only evenhand's own labels are translated."""
         return self.word("group", group) if group in OWN_LABELS else group
 
     def join(self, words: Sequence[str], joint: str = "and") -> str:
@@ -133,7 +133,7 @@ def _messages_in(values: Iterable[Argument]) -> Iterable[Message]:
 
 
 class _Verb(NamedTuple):
-    """A verb in a main clause, its particle at the end of that clause, and its form in a subordinate clause."""
+    """A verb in a main clause, its separable particle there, and its form in a subordinate clause."""
 
     verb: str
     verb_end: str = ""
@@ -151,19 +151,19 @@ def _verb(verb: str, language: Language) -> _Verb:
 
 
 class _Filled:
-    """Fills the sentence of one message."""
+    """Renders the sentence of one message with its arguments."""
 
     def __init__(self, language: Language, message: Message, settings: SettingStyle) -> None:
         self.language, self.args, self.settings = language, message.args, settings
         self.is_error = catalogue_of(message.id) is None
 
     def fill(self, sentence: str) -> str:
-        """Return the sentence with its arguments; text in backticks is a setting."""
+        """Return the sentence with its arguments filled in; text in backticks is a setting."""
         pieces = _SETTING.split(sentence)
         return "".join(self._setting(piece) if index % 2 else self._plain(piece) for index, piece in enumerate(pieces))
 
     def _setting(self, piece: str) -> str:
-        """Return text in backticks: the name of a setting, and its value after an equals sign."""
+        """Return the text for a setting in backticks: its name, and its value after an equals sign."""
         name, equals, text = piece.partition("=")
         if not equals:
             return self.settings.mention(Setting(name=self._plain(name)))
@@ -220,14 +220,14 @@ class _Filled:
         if kind == "confidence":
             return self.language.number(show_confidence(value))
         if kind == "" and self.is_error:
-            return str(value)  # unformatted, as the user wrote it
+            return str(value)  # unformatted, as in the user's input
         if kind in ("", "set", "name"):
             return self.language.number(str(value) if isinstance(value, int) else f"{value:g}")
         return self.language.number(format(value, kind))
 
 
 def _in_place(text: str, kind: str) -> str:
-    """Return a text for its place in a sentence: unchanged, with a capital letter, a full stop, or both."""
+    """Return a text unchanged, or with a capital letter, a full stop, or both, depending on `kind`."""
     if kind in ("upper", "sentence") and not _SYMBOL.match(text):
         text = f"{text[:1].upper()}{text[1:]}"
     unstopped = kind in ("sentence", "stop") and not text.endswith((".", "?", "!"))

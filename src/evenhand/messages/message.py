@@ -1,4 +1,4 @@
-"""`Message`: a sentence as data, an id with arguments."""
+"""`Message`: a sentence as data, consisting of an id and arguments."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 Plain: TypeAlias = "str | int | float | bool | None"
 Argument: TypeAlias = "Plain | Message | Setting | Sequence[Argument]"
-"""What a placeholder may hold: a name, a number, another message, or several of these."""
+"""An argument for a placeholder: a name, a number, another message, or a sequence of these."""
 
 Json: TypeAlias = "Plain | Mapping[str, Json] | Sequence[Json]"
 
 
 class Written(str):
-    """A value as Python writes it, such as a list or a NumPy number; its repr adds no quotation marks.
+    """Text of a value in Python syntax, such as a list or a NumPy number; its repr has no quotation marks.
 
-    `value` is the value, if it is a list, a dictionary or a number, so that other styles can write it otherwise.
+    `value` is the original value of a list, a dictionary or a number, so that other styles can format it differently.
     """
 
     value: object
     __repr__ = str.__str__
 
     def __new__(cls, value: object) -> Self:
-        """Keep what can be pickled with an error."""
+        """Store the value, as text unless it is a list, tuple, dictionary or number, so that it can be pickled."""
         written = super().__new__(cls, value)
         written.value = value if isinstance(value, list | tuple | dict | Number) else str(value)
         return written
@@ -35,7 +35,7 @@ class Written(str):
 
 @dataclass(frozen=True)
 class Place:
-    """A section of a file, or of the arguments of a function."""
+    """A section of a file or of a function's arguments."""
 
     section: str
     source: str
@@ -46,14 +46,14 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A setting named in a message: an argument in Python, a setting in a file, a flag on the command line.
+    """A setting named in a message: a Python argument, a setting in a file, or a command-line flag.
 
     Parameters
     ----------
     name : its name, or its path as in 'predictions.risk.threshold'.
-    value : a value to give it, if `shown` is not empty.
-    shown : that value as Python writes it; empty if only the setting is named.
-    where : where it was set, as in '[parity]' or 'the arguments of parity()'; empty if that is clear.
+    value : its value, if `shown` is not empty.
+    shown : the value in Python syntax; empty if only the setting is named.
+    where : the place where it was set, as in '[parity]' or 'the arguments of parity()'; empty if that is clear.
     repeated : whether the following text names the setting again.
     """
 
@@ -66,13 +66,13 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """A sentence as data: the id of the sentence, and its arguments.
+    """A sentence as data: its id and its arguments.
 
     Parameters
     ----------
-    id : the name of its catalogue and its key there, as in 'core.no_interval'. An id in no catalogue is itself the
+    id : the name of its catalogue and its key there, as in 'core.no_interval'. An id that is in no catalogue is the
         English text, as in gettext.
-    args : names, numbers and other messages by placeholder; the sentence declares the kind of each.
+    args : names, numbers and other messages by placeholder, whose kinds the sentence declares.
     written : the English text from `results.json`, used if the catalogue is not installed; otherwise empty.
 
     Examples
@@ -88,7 +88,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The sentence in English."""
+        """The message in English."""
         from evenhand.messages.language import language  # renders messages, so it imports this module
 
         return language().render(self)
@@ -103,12 +103,12 @@ class Message:
         return hash((self.id, self.text))
 
     def to_dict(self) -> dict[str, Json]:
-        """Return the message as in `results.json`: id, args and the English text."""
+        """Return the message as stored in `results.json`: id, args and the English text."""
         return {"id": self.id, "args": {name: _to_json(value) for name, value in self.args.items()}, "text": self.text}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Json]) -> Self:
-        """Return the message that `to_dict` wrote."""
+        """Return the message from the output of `to_dict`."""
         args = written["args"]
         if not isinstance(args, Mapping):
             raise ValueError("the arguments of a message are not a table")

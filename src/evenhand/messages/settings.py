@@ -1,4 +1,4 @@
-"""Format settings in messages, as Python arguments or as settings of a file."""
+"""Format settings in messages as Python arguments or as settings of a file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from evenhand.messages.message import Place, Setting
 
 DATA_PLACES = ("the roles of the table", "the options of the file")
-"""Where the settings of a table are given."""
+"""The places of a table's settings."""
 
 ARGUMENTS = "the arguments of audit()"
-"""Where the sections of an audit are given without a file."""
+"""The place of an audit's sections if they are not in a file."""
 
 
 class Words(str):
-    """Words that describe a value."""
+    """Words that describe a value instead of naming it."""
 
     __slots__ = ()
 
 
 def value_in_sentence(text: str) -> object:
-    """Return the value that a sentence of ours has in backticks; its words if it is only a description."""
+    """Return the value of the text in backticks in a sentence, or its words if it is only a description."""
     try:
         value: object = ast.literal_eval(text.replace(", ...", ""))
     except (SyntaxError, ValueError):
@@ -32,7 +32,7 @@ def value_in_sentence(text: str) -> object:
 
 
 class SettingStyle:
-    """Writes settings as arguments of Python; other styles inherit from it.
+    """Formats settings as Python arguments; other styles inherit from it.
 
     Examples
     --------
@@ -41,21 +41,21 @@ class SettingStyle:
     """
 
     def mention(self, setting: Setting) -> str:
-        """Return a setting within a sentence."""
+        """Return the text of a setting within a sentence."""
         where = f" in {self.place(setting.where)}" if setting.where else ""
         return (f"{setting.name}={setting.shown}" if setting.shown else f"`{setting.name}`") + where
 
     def prefix(self, setting: Setting) -> str:
-        """Put the name of a setting before the description of its error."""
+        """Return the text of a setting before the description of its error."""
         return f"{self.mention(setting)}: " if setting.name else f"{self.place(setting.where)}: "
 
     def place(self, where: str | Place) -> str:
-        """Return the name of the place where a setting was given."""
+        """Return the text of the place where a setting was given."""
         return str(where)
 
 
 class FileStyle(SettingStyle):
-    """Writes settings as in a TOML file.
+    """Formats settings as in a TOML file.
 
     Examples
     --------
@@ -64,14 +64,14 @@ class FileStyle(SettingStyle):
     """
 
     def mention(self, setting: Setting) -> str:
-        """Return a setting within a sentence."""
+        """Return the text of a setting within a sentence."""
         if not setting.shown:
             return super().mention(setting)
         section = " in [data]" if (setting.name, setting.value) == ("missing", "drop") else ""
         return f"`{setting.name} = {_toml(setting.value)}`{section}"
 
     def place(self, where: str | Place) -> str:
-        """Return the name of the place where a setting was given: [data] for roles and options of a table."""
+        """Return the text of the place where a setting was given: [data] for roles and options of a table."""
         return "[data]" if where in DATA_PLACES else str(where)
 
 

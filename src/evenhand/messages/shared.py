@@ -1,4 +1,4 @@
-"""Sentences shared by several parts of the package: statuses, headlines, reasons, families."""
+"""Messages shared by several parts of the package: statuses, headlines, reasons and families."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evenhand.messages.catalogue import Catalogue
 from evenhand.messages.message import Argument
 
 OWN_LABELS = ("(missing)", "(small groups)", "(overall)")
-"""Labels that evenhand gives to groups."""
+"""Group labels that evenhand creates."""
 
 say = Catalogue(
     "core",
@@ -25,14 +25,14 @@ say = Catalogue(
         "verb": ("selects", "selects (end of the clause)", "selects (last)", "particles"),
     },
 )
-"""Makes a message from a shared sentence."""
+"""Builds a message from a shared sentence."""
 
 _ECHO = 4
-"""The letters that a name and a verb share at least where they sound alike."""
+"""The minimum number of shared initial letters for a model's name to sound like the verb."""
 
 
 def speaker(model: str, verb: str, *, alone: bool) -> Argument:
-    """Return what a sentence calls a model: the system, where a single model is called like its verb.
+    """Return a model's name for a sentence: "the system" if a single model is named like its verb.
 
     Examples
     --------
