@@ -1,6 +1,6 @@
 """Write constraints.txt: one tested version of everything that evenhand and its extras install.
 
-Run it with `make constraints`. Names and versions only: where packages come from is the installer's business.
+Run it with `make constraints`. It contains only names and versions; the installer chooses the package index.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ RESOLVED_EXTRAS = "models,study,files,pdf,spark,docs,dev"
 
 
 def main() -> None:
-    """Ask pip what it would install into an empty environment, and pin that."""
+    """Ask pip what it would install into an empty environment, and pin these versions."""
     pip = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-"]
     asked = subprocess.run([*pip, f".[{RESOLVED_EXTRAS}]"], check=True, capture_output=True, text=True)
     report = json.loads(asked.stdout)

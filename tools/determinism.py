@@ -1,10 +1,10 @@
-"""Audit the examples under many circumstances, and say whether `results.json` and the report keep their bytes.
+"""Audit the examples under many circumstances, and report whether `results.json` and the report stay identical.
 
     python tools/determinism.py [--examples agreement,feedback] [--only "no AVX2,2 threads"] [--python PATH ...]
 
-Circumstances: threads 1, 2 and 8; other hash seeds; processors without AVX-512 and without AVX2, as NumPy, OpenBLAS and
-numba can be told; and each other Python that has evenhand installed. The report is compared without its date and
-versions. Exit status 1 where anything differs.
+Circumstances: 1, 2 and 8 threads; other hash seeds; emulated processors without AVX-512 and without AVX2, for NumPy,
+OpenBLAS and numba; and any other Python with evenhand installed. The report is compared without its date and
+versions. The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _threads(number: int) -> dict[str, str]:
 
 
 def _processor(numba: str, openblas: str, without: str) -> dict[str, str]:
-    """Return what makes numba, OpenBLAS and NumPy leave out instructions; a name alone would keep this machine's."""
+    """Return environment variables that make numba, OpenBLAS and NumPy avoid some processor instructions."""
     for_numba = {"NUMBA_CPU_NAME": numba, "NUMBA_CPU_FEATURES": ""}
     return {**for_numba, "OPENBLAS_CORETYPE": openblas, "NPY_DISABLE_CPU_FEATURES": without}
 
@@ -49,7 +49,7 @@ CIRCUMSTANCES: dict[str, dict[str, str]] = {
 
 
 def audited(python: str, example: str, environment: dict[str, str], numba: Path) -> tuple[str, str]:
-    """Return the hashes of the results and of the report of an example."""
+    """Return the hashes of an example's results and report."""
     known = {name: value for name, value in os.environ.items() if name != "NPY_DISABLE_CPU_FEATURES"}
     with tempfile.TemporaryDirectory() as folder:
         command = [python, "-m", "evenhand", "audit", f"examples/{example}.toml", "--quiet", "--out", folder]
@@ -60,14 +60,14 @@ def audited(python: str, example: str, environment: dict[str, str], numba: Path)
         results = (Path(folder) / "results.json").read_bytes()
         run = json.loads((Path(folder) / "run.json").read_text(encoding="utf-8"))
         report = (Path(folder) / "report.html").read_text(encoding="utf-8")
-    report = re.sub(r"evenhand \S+, Python [^<]*", "", report)  # what is installed, in its own words
+    report = re.sub(r"evenhand \S+, Python [^<]*", "", report)  # the versions installed
     for told in sorted(_texts(run), key=len, reverse=True):
         report = report.replace(told, "")
     return _hash(results), _hash(re.sub(r"\d{4}-\d\d-\d\d|\d+ \w+ \d{4}|\d\d:\d\d", "", report).encode())
 
 
 def _texts(value: object) -> set[str]:
-    """Return the texts of run.json: what a report says of this run alone."""
+    """Return the texts in run.json, which are specific to this run."""
     if isinstance(value, dict):
         return {text for part in value.values() for text in _texts(part)}
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def _hash(content: bytes) -> str:
 
 
 def main() -> int:
-    """Audit, compare, and print one line an example and circumstance."""
+    """Audit, compare, and print one line per example and circumstance."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", default=",".join(EXAMPLES), help="which examples, by a comma apart")
     parser.add_argument("--python", action="append", default=[], help="another Python that has evenhand installed")
@@ -94,7 +94,7 @@ def main() -> int:
         for example in given.examples.split(","):
             expected: tuple[str, str] | None = None
             for number, (name, python, environment) in enumerate(tried):
-                # Code compiled for one processor must not be taken for another's.
+                # Code compiled for one processor must not be reused for another.
                 cache = Path(caches) / (
                     str(number) if "NUMBA_CPU_NAME" in environment or python in given.python else "0"
                 )

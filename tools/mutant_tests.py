@@ -1,8 +1,8 @@
-"""Which tests run a line of code, what they cost, and whether one of them fails when the line is changed.
+"""Find the tests that run a line of code, measure their cost, and run them on mutants of the line.
 
-One process collects the tests once. Each mutant is a fork of it, in which the code of the changed functions is put in
-place of the old; a change outside functions (a constant, a default) reads the package anew instead. Only tests that run
-the changed line can notice it: each was traced once, on the code as it is, and passed.
+One process collects the tests once. Each mutant is tested in a fork of it, in which the changed functions get their
+new code; after a change outside functions (a constant, a default) the fork reimports the package. Only tests that run
+the changed line can notice it: each test was traced once, on the unchanged code, and passed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 SLOW = 1.5
-"""Seconds of the processor, traced and with its fixtures, after which a test is too slow to be used."""
+"""CPU seconds, traced and with fixtures, above which a test is too slow to use."""
 CASES = 8
-"""How many cases of one parametrized test are used, evenly spaced."""
+"""Maximum number of cases per parametrized test, evenly spaced."""
 EVENTS = 3000
-"""How many lines of a function are followed in one test; after that all of its lines count as run."""
+"""Maximum number of traced line events per function in one test; beyond it all its lines count as run."""
 WORDS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not browser", "-W", "ignore"]
 LEFT_OUT = ("stats/pairs/cuda.py",)
 LEFT_OUT_TESTS = ("test_cuda.py", "test_workers.py", "test_compiled.py")
@@ -37,7 +37,7 @@ Tests = dict[str, dict[str, Any]]
 
 
 def in_child(work: Callable[[Callable[[Any], None]], None], seconds: int) -> tuple[int, list[Any]]:
-    """Do the work in a fork with so many seconds; return its exit status and what it told, a line at a time."""
+    """Run work in a fork with a CPU time limit; return its exit status and the JSON records it sent."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -65,7 +65,7 @@ def _tell(pipe: int, said: Any) -> None:
 
 
 class Trace:
-    """The lines of `stats/` and `core/` that run."""
+    """Records the executed lines of `stats/` and `core/`."""
 
     def __init__(self, package: Path) -> None:
         self.package, self.lines = f"{package}/", dict[str, set[int]]()
@@ -81,7 +81,7 @@ class Trace:
         threading.settrace(None)
 
     def call(self, frame: FrameType, _event: str, _arg: object) -> Any:
-        """Follow a function of the package."""
+        """Trace a call if the function belongs to the package."""
         code = frame.f_code
         own = self.own.get(code)
         if own is None:
@@ -93,7 +93,7 @@ class Trace:
         return self.line
 
     def line(self, frame: FrameType, _event: str, _arg: object) -> Any:
-        """Note a line; after many, take all of the function's as run."""
+        """Record a line; above the limit, count all lines of the function as run."""
         code = frame.f_code
         self.events[code] = self.events.get(code, 0) + 1
         lines = self.lines[code.co_filename.removeprefix(self.package)]
@@ -105,13 +105,13 @@ class Trace:
 
 
 def limit(seconds: float) -> None:
-    """End this process after so many seconds of the processor, or ten times as many of the day; 0 takes it back."""
+    """End this process after some CPU seconds, or after about ten times as many seconds; 0 removes the limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, 10 * (seconds + 2) if seconds else 0.0)
 
 
 def passed(item: Any, following: Any = None) -> bool:
-    """Run one test; tell whether it passed."""
+    """Run one test; return whether it passed."""
     from _pytest.runner import runtestprotocol
 
     reports = runtestprotocol(item, nextitem=following, log=False)
@@ -119,16 +119,16 @@ def passed(item: Any, following: Any = None) -> bool:
 
 
 class Runner:
-    """A plugin of pytest that takes the place of its loop: times and traces new tests, then runs the mutants.
+    """A pytest plugin that replaces the test loop: it times and traces new tests, then runs the mutants.
 
     Parameters
     ----------
     copied
-        The copy of the tree.
+        The folder of the copied tree.
     known
-        The file in which the cost and the lines of each test are kept.
+        The file with the cost and the lines of each test.
     work
-        What to do with this runner once the tests are known.
+        The function to call with this runner after timing and tracing.
     """
 
     def __init__(self, copied: Path, known: Path, work: Callable[[Runner], None]) -> None:
@@ -154,7 +154,7 @@ class Runner:
         return True
 
     def _learn(self) -> None:
-        """Time and trace the tests that are new or whose file changed."""
+        """Time and trace the new tests, and the tests whose file changed."""
         if self.known.exists():
             self.tests = json.loads(self.known.read_text(encoding="utf-8"))
         files: dict[str, list[str]] = {}
@@ -190,7 +190,7 @@ class Runner:
     # One mutant -------------------------------------------------------------------------------------------------------
 
     def covering(self, spans: dict[str, list[tuple[int, int]]], own: str, budget: float) -> list[str]:
-        """Return the tests that run one of the lines, cheap ones and those of the module first, within a budget."""
+        """Return the tests that run one of the lines, cheap tests and the module's own first, within a budget."""
         found = [
             (test["cost"] * (0.3 if own in name else 1.0), name)
             for name, test in self.tests.items()
@@ -205,7 +205,7 @@ class Runner:
         return chosen
 
     def try_code(self, file: str, old: ast.Module, new: ast.Module, tests: list[str]) -> tuple[str, str] | None:
-        """Put the changed functions in place in a fork, and run the tests; None where no function is changed."""
+        """Run tests in a fork with the changed functions replaced; return None if no function changed."""
         swaps = swapped(self.functions.get(file, []), old, new)
 
         def work(tell: Callable[[Any], None]) -> None:
@@ -216,7 +216,7 @@ class Runner:
         return _outcome(*in_child(work, 60)) if swaps else None
 
     def try_module(self, file: str, text: str, tests: list[str]) -> tuple[str, str]:
-        """Write the changed module, and run the tests in a fork that reads the package anew."""
+        """Write the changed module, and run tests in a fork that reimports the package."""
         path = self.package / file
         whole = path.read_text(encoding="utf-8")
 
@@ -250,13 +250,13 @@ class Runner:
 
 
 class Again:
-    """A plugin of pytest for a package that was read anew."""
+    """A pytest plugin for a reimported package."""
 
     def __init__(self, runner: Runner, tests: list[str], tell: Callable[[Any], None]) -> None:
         self.runner, self.tests, self.tell, self.ran = runner, tests, tell, False
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        """Run the tests in their order."""
+        """Run the tests in the given order."""
         self.ran = True
         self.runner.items = {item.nodeid: item for item in session.items}
         if session.testsfailed:
@@ -267,7 +267,7 @@ class Again:
 
 
 def spaced(names: Iterable[str]) -> list[str]:
-    """Return at most so many cases of each test."""
+    """Return the names with at most `CASES` evenly spaced cases of each test."""
     families: dict[str, list[str]] = {}
     for name in names:
         families.setdefault(name.split("[")[0], []).append(name)
@@ -288,7 +288,7 @@ def _outcome(status: int, said: list[Any]) -> tuple[str, str]:
 
 
 def swapped(functions: Iterable[FunctionType], old: ast.Module, new: ast.Module) -> list[tuple[FunctionType, CodeType]]:
-    """Return the functions whose code a change of their module changes, with the new code."""
+    """Return the functions whose code differs between two versions of their module, with the new code."""
     before, after = (list(_codes(compile(tree, "module", "exec"))) for tree in (old, new))
     if len(before) != len(after):
         return []

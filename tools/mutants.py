@@ -1,15 +1,15 @@
-"""Change the code of `stats/` and `core/` in one place at a time, and see whether a test notices.
+"""Change the code of `stats/` and `core/` in one place at a time, and record whether a test fails.
 
     python tools/mutants.py [--rooms stats,core] [--most 600] [--again] [--near] [--seconds 5] [--show]
 
-The places are drawn with a seed, from every file in proportion to how many it has; a larger sample goes on where a
-smaller one ended, and a mutant whose line was written anew since leaves the record. A mutant is shown only tests that
-run its line, cheap ones first and without numba's compilation, until one fails (`mutant_tests` says how). A mutant that
-no test notices survives: it is a change of meaning without a test, or no change of meaning at all. The record has a
-line a mutant, with the commit it was drawn at and the test that noticed it; whoever finds by reading that a survivor
-changes nothing adds "equivalent" with the reason to its line. `--again` shows the others more tests, after some were
-added. Why an own tool and not cosmic-ray: that one has no stratified sample that can be
-extended, and starts Python anew for each mutant, which costs many times what the tests do.
+The mutants are drawn with a seed, from every file in proportion to its number of mutants; a larger sample extends a
+smaller one, and a mutant whose line was rewritten is dropped from the record. A mutant is tested only with tests that
+run its line, cheap ones first and without numba's compilation, until one fails (see `mutant_tests`). A mutant that
+no test notices survives: either a change of meaning is untested, or the meaning did not change. The record has a
+line per mutant, with the commit at which it was drawn and the test that noticed it; if a survivor turns out to
+change nothing, add "equivalent" with the reason to its line. `--again` runs more tests on the others, after some were
+added. We do not use cosmic-ray because it has no stratified sample that can be
+extended, and starts a new Python process for each mutant, which takes much longer than the tests.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ KNOWN = ROOT / "build" / "mutants-tests.json"
 RECORD = ROOT / "benchmarks" / "results" / "mutants.jsonl"
 TESTS = ("tests/stats", "tests/core", "src/evenhand/stats", "src/evenhand/core")
 MORE_TESTS = ("tests/audits", "src/evenhand/audits")
-"""What the survivors are shown besides, and every test elsewhere that names a module of the folders."""
+"""Additional tests for survivors; tests elsewhere that import a module of the folders are used too."""
 LEFT_OUT = ("stats/pairs/cuda.py", "stats/workers.py")
-"""Code that runs on a graphics card only, and what starts processes."""
+"""Code that only runs on a graphics card or starts processes."""
 BUDGET = 5.0
-"""Seconds of tests that a mutant may cost; those that run its line are used, cheap ones first, until it is noticed."""
+"""Seconds of tests per mutant; tests that run its line are used, cheap ones first, until one fails."""
 
 LIBRARIES = (
     "numba",
@@ -62,7 +62,7 @@ LIBRARIES = (
     "sklearn.ensemble",
     "sklearn.compose",
 )
-"""Read before the tests are timed, which else pay for them."""
+"""Libraries imported before timing, so that their import time is not charged to tests."""
 
 SWAPS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Add: (ast.Sub,),
@@ -92,10 +92,10 @@ NAMES |= {"argmin": "argmax", "argmax": "argmin", "ceil": "floor", "floor": "cei
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the node of a file by its number, and which of the node's changes.
+    """One change: the number of a syntax node in its file, and the variant of the change.
 
-    The record knows a mutant by its line's text, the change, and which of those that read alike it is: so it stays the
-    same one when lines elsewhere in the file change.
+    The record identifies a mutant by its line's text, the change, and its position among identical ones: so it stays
+    the same if other lines of the file change.
     """
 
     file: str
@@ -108,7 +108,7 @@ class Mutant:
 
 
 def changes(node: ast.AST) -> list[tuple[str, ast.AST]]:
-    """Return what a node can be changed into."""
+    """Return the possible changes of a node, each with its description."""
     return [*_operators(node), *_values(node), *_names(node)]
 
 
@@ -152,7 +152,7 @@ def _with(node: ast.AST, **parts: Any) -> ast.AST:
 
 
 def places(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes in which meaning lies: no annotations, messages of errors, decorators or defaults of classes."""
+    """Yield the nodes to mutate: no annotations, error messages, assertions or decorators."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list", "type_params") or isinstance(
             tree, ast.Raise | ast.Assert
@@ -178,7 +178,7 @@ def mutants_of(file: Path, room: Path) -> list[Mutant]:
 
 
 def all_mutants(rooms: list[str]) -> dict[str, list[Mutant]]:
-    """Return the mutants of every file of some folders."""
+    """Return the mutants of every file in some folders."""
     package = ROOT / "src" / "evenhand"
     files = sorted(path for room in rooms for path in (package / room).rglob("*.py"))
     return {
@@ -187,7 +187,7 @@ def all_mutants(rooms: list[str]) -> dict[str, list[Mutant]]:
 
 
 def sample(rooms: list[str], most: int, run: Collection[str] = (), seed: int = 0) -> list[Mutant]:
-    """Draw mutants of every file in proportion; those that were run before come first."""
+    """Draw mutants of every file in proportion; already run mutants come first."""
     ranked = []
     for file, own in all_mutants(rooms).items():
         rng = random.Random(f"{seed} {file}")  # noqa: S311
@@ -205,7 +205,7 @@ def _parsed(mutant: Mutant) -> tuple[ast.Module, ast.AST]:
 
 
 def mutated(mutant: Mutant) -> ast.Module:
-    """Return the module with the change."""
+    """Return the syntax tree of the module with the change."""
     tree, target = _parsed(mutant)
     made = changes(target)[mutant.variant][1]
 
@@ -217,7 +217,7 @@ def mutated(mutant: Mutant) -> ast.Module:
 
 
 def in_function(tree: ast.Module, target: ast.AST) -> tuple[bool, ast.AST]:
-    """Return whether a node is in the body of a function, and the innermost statement, class or function around it."""
+    """Return whether a node is in the body of a function, and its innermost enclosing statement."""
     around: dict[ast.AST, ast.AST] = {part: node for node in ast.walk(tree) for part in ast.iter_child_nodes(node)}
     inside, below, node = False, target, around.get(target)
     statement: ast.AST | None = target if isinstance(target, ast.stmt) else None
@@ -231,7 +231,7 @@ def in_function(tree: ast.Module, target: ast.AST) -> tuple[bool, ast.AST]:
 
 
 def spans_of(mutant: Mutant) -> tuple[bool, dict[str, list[tuple[int, int]]]]:
-    """Return whether the change is within a function, and the lines whose tests can notice it."""
+    """Return whether the change is within a function, and the lines whose tests may notice it."""
     tree, target = _parsed(mutant)
     inside, statement = in_function(tree, target)
     if inside:
@@ -245,7 +245,7 @@ def spans_of(mutant: Mutant) -> tuple[bool, dict[str, list[tuple[int, int]]]]:
 
 
 def _header(statement: ast.AST) -> tuple[int, int]:
-    """Return the lines of a statement, without those of the statements in it."""
+    """Return the lines of a statement, without its nested statements."""
     body = getattr(statement, "body", None)
     first, last = getattr(statement, "lineno", 1), getattr(statement, "end_lineno", 10**6)
     return first, (max(first, body[0].lineno - 1) if isinstance(body, list) else last)
@@ -263,7 +263,7 @@ def _texts() -> dict[str, ast.Module]:
 
 
 def _uses(names: set[str]) -> dict[str, list[tuple[int, int]]]:
-    """Return the lines within functions that use a name of a module."""
+    """Return the lines within functions that use one of the names."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for file, tree in _texts().items():
         for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
@@ -279,7 +279,7 @@ def _uses(names: set[str]) -> dict[str, list[tuple[int, int]]]:
 
 
 def tried(mutant: Mutant, runner: Runner, budget: float) -> tuple[str, str]:
-    """Return whether a mutant was killed, ran out of time or survived, and the test that noticed it."""
+    """Return whether a mutant was killed, timed out or survived, and the test responsible."""
     inside, spans = spans_of(mutant)
     tests = runner.covering(spans, Path(mutant.file).stem, budget)
     if not tests:
@@ -290,7 +290,7 @@ def tried(mutant: Mutant, runner: Runner, budget: float) -> tuple[str, str]:
 
 
 def named_tests() -> list[Path]:
-    """Return the files of tests in other folders that import from `stats/` or `core/`."""
+    """Return the test files in other folders that import from `stats/` or `core/`."""
     own = tuple(f"{COPY}/{folder}/" for folder in (*TESTS, *MORE_TESTS))
     files = [file for file in sorted((COPY / "tests").rglob("test_*.py")) if not str(file).startswith(own)]
     names = ("from evenhand.stats", "from evenhand.core")
@@ -298,7 +298,7 @@ def named_tests() -> list[Path]:
 
 
 def prepare() -> None:
-    """Copy the tree, turn numba off, and read the large libraries once."""
+    """Copy the tree, disable numba, and import the large libraries once."""
     shutil.rmtree(COPY, ignore_errors=True)
     for part in ("src", "tests", "benchmarks", "docs", "examples"):
         ignored = shutil.ignore_patterns("__pycache__", "_build", "mutants.jsonl")
@@ -319,14 +319,14 @@ def prepare() -> None:
 
 
 def wilson(killed: int, n: int) -> tuple[float, float]:
-    """Return Wilson's interval of a share at 95 %."""
+    """Return Wilson's 95 % interval of a share."""
     z, share = 1.959964, killed / max(n, 1)
     middle, spread = share + z * z / (2 * n), z * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
 
 
 def told(lines: list[dict[str, Any]]) -> str:
-    """Return the survivors, and the score of each room: as drawn, after tests were added, and without equivalents."""
+    """Return a report of the survivors and of the scores of each folder."""
     said = survivors(lines)
     for room in sorted({line["file"].split("/")[0] for line in lines}):
         own = [line for line in lines if line["file"].startswith(f"{room}/")]
@@ -352,13 +352,13 @@ def _is_open(line: dict[str, Any]) -> bool:
 
 
 def survivors(lines: list[dict[str, Any]]) -> list[str]:
-    """Return where no test noticed a change."""
+    """Return the changes that no test noticed."""
     left = [line for line in lines if _is_open(line)]
     return [f"{line['file']}:{line['line']}: {line['change']}: {line['code']}" for line in left]
 
 
 def score(outcomes: list[str]) -> str:
-    """Return how many mutants were killed, with the interval of their share."""
+    """Return the number of killed mutants, with the interval of their share, as text."""
     killed, n = len(outcomes) - outcomes.count("survived"), len(outcomes)
     low, high = wilson(killed, n) if n else (0.0, 1.0)
     slow = f", {outcomes.count('timeout')} of them by running out of time" if "timeout" in outcomes else ""
@@ -366,7 +366,7 @@ def score(outcomes: list[str]) -> str:
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """Return what became of the mutants that were run, where their line is still in the code."""
+    """Return the recorded mutants whose line is still in the code."""
     lines: dict[str, dict[str, Any]] = {}
     if RECORD.exists():
         for line in map(json.loads, RECORD.read_text(encoding="utf-8").splitlines()):
@@ -381,7 +381,7 @@ def _key(line: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run the mutants that are still to be run, and tell the score."""
+    """Run the remaining mutants, and print the survivors and scores."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rooms", default="stats,core", help="folders of the package, by a comma apart")
     parser.add_argument("--most", type=int, default=600, help="how many mutants of each folder")
@@ -407,7 +407,7 @@ def main() -> int:
 def run_all(
     todo: list[Mutant], lines: dict[str, dict[str, Any]], budget: float, *, again: bool, near: bool = True
 ) -> None:
-    """Run mutants one after the other, and record each; at the end the record is written in order."""
+    """Run mutants one after the other and record each; finally sort the record."""
     version = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     prepare()
     import pytest

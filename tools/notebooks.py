@@ -1,4 +1,4 @@
-"""Run the notebooks of examples/ without Jupyter: what cells print and show, for the tests and the documentation."""
+"""Run the notebooks of examples/ without Jupyter, for the tests and the documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that was run: its kind and source, what it printed, and the value of its last line."""
+    """An executed cell: its kind and source, its printed output, and the value of its last line."""
 
     kind: str
     source: str
@@ -52,7 +52,7 @@ def _run(source: str, namespace: dict[str, Any], where: str) -> Cell:
 
 
 def page(path: Path) -> str:
-    """Return a notebook as a page of the documentation, with what its cells print and draw."""
+    """Return a notebook as a page of the documentation, including printed and displayed output."""
     parts = []
     for cell in run(path):
         if cell.kind == "markdown":
@@ -65,7 +65,7 @@ def page(path: Path) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a notebook shows it: its own HTML, a chart as a picture, or its text."""
+    """Return a value as a notebook displays it: its HTML, a chart as a picture, or its text."""
     if hasattr(value, "_repr_html_"):
         html = value._repr_html_()
     else:

@@ -1,4 +1,4 @@
-"""Make the pictures of the documentation anew, from the demonstration: `python tools/pictures.py`.
+"""Regenerate the pictures of the documentation from the demonstration: `python tools/pictures.py`.
 
 It needs Chromium, and the extras `pdf` and `dev`. Look at the pictures before you commit them.
 """
@@ -24,7 +24,7 @@ PAGES = {"report-pdf-front.png": "Is there a problem?", "report-pdf-figures.png"
 
 
 def make(folder: Path) -> None:
-    """Photograph the front page, and two pages of the PDF, of a saved audit."""
+    """Take pictures of a saved audit: the front page in two widths, and two pages of the PDF."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (width, height) in SCREENS.items():
@@ -42,7 +42,7 @@ def make(folder: Path) -> None:
 
 
 def _save(picture: Image.Image, name: str) -> None:
-    """Write a picture with few colours: the documentation stays small."""
+    """Write a picture with few colours, to keep the documentation small."""
     few = picture.quantize(64, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     few.save(PICTURES / name, optimize=True)
 

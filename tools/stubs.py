@@ -3,10 +3,10 @@
     python tools/stubs.py           write it
     python tools/stubs.py --check   fail where it is not current
 
-A type checker then knows every setting of an audit, also within the sections of `eh.audit`, and what `get` and
-`rows` return for every table. What a setting
-accepts follows from its type: a list for a tuple, a mapping for a set of options, arrays where it names columns; a Spec
-says in `input_types` what a validator accepts beyond that.
+Type checkers then check every setting of an audit, also within the sections of `eh.audit`, and the types that `get` and
+`rows` return for every table. The types accepted by a setting
+follow from its own type: a list for a tuple, a mapping for a set of options, arrays if it names columns; a Spec
+lists in `input_types` what a validator accepts beyond that.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ def stub() -> str:
 
 
 class Writer:
-    """Writes types, and remembers the modules that they come from."""
+    """Writes types, and collects the modules that they come from."""
 
     def __init__(self) -> None:
         self.modules: dict[str, str] = {}
 
     def audit(self, name: str) -> Iterator[str]:
-        """Yield what the stub says of an audit: its settings, its result and its function."""
+        """Yield the parts of the stub for an audit: its settings, its result and its function."""
         entry = REGISTRY[name]
         function = getattr(import_module(f"evenhand.audits.{name}"), name)
         settings = {field: self.accepted(entry.spec, field) for field in settings_of(entry.spec)}
@@ -102,7 +102,7 @@ class Writer:
         yield "\n".join([f"def {name}(", f"    {given},", "    *,", *lines, f") -> {entry.result.__name__}: ...", ""])
 
     def result(self, result: type[Result]) -> Iterator[str]:
-        """Yield the columns of a result's tables, and the result with `get` and `rows` for each of them."""
+        """Yield the columns of a result's tables, and the result class with `get` and `rows` for each table."""
         tables = result.record_types()
         columns = {table: f"_{result.__name__}{table.title().replace('_', '')}" for table in tables}
         for table, record in tables.items():
@@ -120,7 +120,7 @@ class Writer:
         yield "\n".join([*lines, ""])
 
     def columns(self, record: type[Record]) -> Iterator[tuple[str, str]]:
-        """Yield the columns of a record that a question may name, with their types."""
+        """Yield the columns of a record usable in queries, with their types."""
         hints = typing.get_type_hints(record)
         for name in record.columns():
             known = {str: "str", int: "int", float: "float", bool: "bool", Message: "str"}
@@ -130,7 +130,7 @@ class Writer:
                 yield name, " | ".join([*plain, "None"])
 
     def accepted(self, spec: type[Spec], field: str) -> str:
-        """Return what a setting accepts, as a type."""
+        """Return the type that a setting accepts."""
         if field in spec.input_types:
             return spec.input_types[field]
         hints = typing.get_type_hints(spec, include_extras=True)
@@ -161,7 +161,7 @@ class Writer:
             yield {Any: "Callable[..., object]", type(None): "None"}.get(hint) or hint.__name__
 
     def named(self, kind: type) -> str:
-        """Return the name of a class, and remember its module."""
+        """Return the qualified name of a class, and collect its module."""
         if kind.__name__ == "Threshold":
             return "Threshold"
         alias = "_" + "_".join(kind.__module__.split(".")[1:])

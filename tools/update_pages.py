@@ -2,7 +2,7 @@
 
 `python tools/update_pages.py PAGE ...`, or without a page for all of them.
 
-Read the difference before you commit it: what changes on a page changes for users.
+Read the diff before you commit it: a change on a page is a change for users.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(names: list[str]) -> None:
 
 
 def updated(page: Path, text: str) -> str:
-    """Return a page with the output that its blocks print now; what differs only in line breaks stays."""
+    """Return a page with the current output of its code; differences only in line breaks are ignored."""
     words, namespace = PAGES["words"], {"__name__": "page"}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
