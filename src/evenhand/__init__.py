@@ -14,6 +14,7 @@ from evenhand.errors import EvenhandError
 if TYPE_CHECKING:
     from evenhand import datasets, models, study, testing
     from evenhand.audits.agreement import AgreementResult, agreement
+    from evenhand.audits.classes import ClassesResult, classes
     from evenhand.audits.disagreement import DisagreementResult, disagreement
     from evenhand.audits.effort import EffortResult, effort
     from evenhand.audits.improvability import ImprovabilityResult, improvability
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgreementResult",
     "Audit",
+    "ClassesResult",
     "Comparison",
     "DisagreementResult",
     "EffortResult",
@@ -44,6 +46,7 @@ __all__ = [
     "__version__",
     "agreement",
     "audit",
+    "classes",
     "compare",
     "datasets",
     "disagreement",
@@ -62,6 +65,7 @@ __all__ = [
 _HOMES = {
     "AgreementResult": "evenhand.audits.agreement",
     "Audit": "evenhand.run.audit",
+    "ClassesResult": "evenhand.audits.classes",
     "Comparison": "evenhand.evidence.comparison",
     "DisagreementResult": "evenhand.audits.disagreement",
     "EffortResult": "evenhand.audits.effort",
@@ -74,6 +78,7 @@ _HOMES = {
     "Table": "evenhand.table",
     "agreement": "evenhand.audits.agreement",
     "audit": "evenhand.run.auditing",
+    "classes": "evenhand.audits.classes",
     "compare": "evenhand.evidence.comparison",
     "disagreement": "evenhand.audits.disagreement",
     "effort": "evenhand.audits.effort",

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, TypedDict, Unpack, overload
 
 import evenhand.audits.agreement.result as _audits_agreement_result
+import evenhand.audits.classes.result as _audits_classes_result
+import evenhand.audits.classes.spec as _audits_classes_spec
 import evenhand.audits.disagreement.result as _audits_disagreement_result
 import evenhand.audits.disagreement.spec as _audits_disagreement_spec
 import evenhand.audits.effort.result as _audits_effort_result
@@ -40,6 +42,7 @@ from evenhand.table.frames import ColumnArgument
 __all__ = [
     "AgreementResult",
     "Audit",
+    "ClassesResult",
     "Comparison",
     "DisagreementResult",
     "EffortResult",
@@ -54,6 +57,7 @@ __all__ = [
     "__version__",
     "agreement",
     "audit",
+    "classes",
     "compare",
     "datasets",
     "disagreement",
@@ -191,6 +195,101 @@ def parity(
     min_count: int = ...,
     thresholds: Sequence[Threshold | Mapping[str, object]] = ...,
 ) -> ParityResult: ...
+
+class _ClassesSettings(TypedDict, total=False):
+    decision: ColumnArgument
+    truth: ColumnArgument | None
+    order: Sequence[str | bool | int | float] | None
+    metrics: str | Sequence[str] | None
+    reference: Mapping[str, str] | str | None
+    confidence: float
+    seed: int
+    min_count: int
+    thresholds: Sequence[_audits_classes_spec.ClassesThreshold | Mapping[str, object]]
+
+class _ClassesResultValues(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    stratum: str | None
+    metric: str | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    joint_low: float | None
+    joint_high: float | None
+    status: str | None
+    label: str | None
+
+class _ClassesResultGaps(TypedDict, total=False):
+    model: str | None
+    model_reference: str | None
+    grouping: str | None
+    group: str | None
+    reference: str | None
+    stratum: str | None
+    metric: str | None
+    kind: Kind | None
+    against: Against | None
+    n: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    joint_low: float | None
+    joint_high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    worse_off: str | None
+    status: str | None
+    label: str | None
+
+class _ClassesResultLeftOut(TypedDict, total=False):
+    model: str | None
+    grouping: str | None
+    group: str | None
+    n: int | None
+    reason: str | None
+
+class ClassesResult(_audits_classes_result.ClassesResult):
+    @overload  # type: ignore[override]
+    def get(
+        self, table: Literal["values"], **where: Unpack[_ClassesResultValues]
+    ) -> _audits_classes_result.ClassesValue: ...
+    @overload
+    def get(self, table: Literal["gaps"], **where: Unpack[_ClassesResultGaps]) -> _audits_classes_result.ClassesGap: ...
+    @overload
+    def get(self, table: Literal["left_out"], **where: Unpack[_ClassesResultLeftOut]) -> _core_records.LeftOut: ...
+    @overload  # type: ignore[override]
+    def rows(
+        self, table: Literal["values"], **where: Unpack[_ClassesResultValues]
+    ) -> tuple[_audits_classes_result.ClassesValue, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["gaps"], **where: Unpack[_ClassesResultGaps]
+    ) -> tuple[_audits_classes_result.ClassesGap, ...]: ...
+    @overload
+    def rows(
+        self, table: Literal["left_out"], **where: Unpack[_ClassesResultLeftOut]
+    ) -> tuple[_core_records.LeftOut, ...]: ...
+    @overload  # type: ignore[override]
+    def to_frame(self, table: Literal["values", "gaps", "left_out"]) -> Any: ...
+    @overload
+    def to_frame(self, table: None = None) -> Any: ...
+
+def classes(
+    table: Table,
+    *,
+    decision: ColumnArgument,
+    truth: ColumnArgument | None = ...,
+    order: Sequence[str | bool | int | float] | None = ...,
+    metrics: str | Sequence[str] | None = ...,
+    reference: Mapping[str, str] | str | None = ...,
+    confidence: float = ...,
+    seed: int = ...,
+    min_count: int = ...,
+    thresholds: Sequence[_audits_classes_spec.ClassesThreshold | Mapping[str, object]] = ...,
+) -> ClassesResult: ...
 
 class _RankingSettings(TypedDict, total=False):
     query: ColumnArgument
@@ -1757,6 +1856,8 @@ class Audit(_Audit):
     @overload
     def __getitem__(self, audit: Literal["parity"]) -> ParityResult: ...
     @overload
+    def __getitem__(self, audit: Literal["classes"]) -> ClassesResult: ...
+    @overload
     def __getitem__(self, audit: Literal["ranking"]) -> RankingResult: ...
     @overload
     def __getitem__(self, audit: Literal["effort"]) -> EffortResult: ...
@@ -1782,6 +1883,7 @@ def audit(
     allow_code: bool = ...,
     plan: str | os.PathLike[str] | None = ...,
     parity: _ParitySettings = ...,
+    classes: _ClassesSettings = ...,
     ranking: _RankingSettings = ...,
     effort: _EffortSettings = ...,
     disagreement: _DisagreementSettings = ...,

@@ -73,6 +73,7 @@ def people() -> dict[str, tuple[Any, ...]]:
         "critic": [f"critic {number % 12}" for number in range(PEOPLE)],
         "disagree": (rng.random(PEOPLE) < np.where(race == "Black", 0.4, 0.2)).astype(int),
         "hired": (risk > 0.55).astype(int),
+        "other_label": np.where(outcome == 1, "high", "low"),
     }
     return {name: tuple(np.asarray(column).tolist()) for name, column in columns.items()}
 
@@ -155,6 +156,11 @@ CASES = {
         {"query": "critic", "size": 5},
         {"metric": "shortlist_rate", "max": 0.1},
         read=("critic", "risk", "other_risk", "outcome", "race"),
+    ),
+    "classes": Case(
+        {"decision": "label", "truth": "other_label", "order": ["low", "high"]},
+        {"metric": "class_rate", "max": 0.1},
+        read=("label", "other_label", "race"),
     ),
     "paired": Case(
         {"template": "critic", "answer": "hired", "favourable": "higher"},
