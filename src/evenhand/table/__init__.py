@@ -1,4 +1,4 @@
-"""Data of any kind with the roles of its columns, validated once and reduced to cells in its engine."""
+"""Data from any source with the roles of its columns, validated once and reduced to cells in its engine."""
 
 from evenhand.table.cells import Cells
 from evenhand.table.roles import Prediction, Roles

@@ -1,9 +1,9 @@
-"""Cells: the table reduced to counts and sums by a group-by that runs in the data's engine.
+"""Cells: the table reduced to counts and sums by a group-by in the data's engine.
 
-Engines add floating-point numbers in a different order in every run. So every sum is a sum of integers: a value ``v``
-with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and the next 32 bits of the remainder.
-Scaling by a power of two and taking the fraction are exact, so the sums are exact to 2**(e - 64) per row, and
-bit-identical on every engine and any number of threads.
+Engines add floating-point numbers in a different order in every run. So every sum is computed from integers: a value
+``v`` with ``|v| <= 2**e`` is split into two 32-bit limbs, ``floor(v * 2**(32 - e))`` and the next 32 bits of the
+remainder. Scaling by a power of two and taking the fraction are exact, so the sums are exact to 2**(e - 64) per row,
+and bit-identical on every engine and any number of threads.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _LIMB = 2.0**32
 
 
 class TooManyCellsError(DataError):
-    """The keys have more combinations than a reduction may return."""
+    """The keys have more combinations than the reduction may return."""
 
 
 @dataclass(frozen=True)
 class ColumnSum:
     """A row value to sum: its name, expression, and an exponent with ``|value| <= 2**exponent``.
 
-    `factors` names the two sums whose product it is, if it is a product.
+    If the value is a product, `factors` names the two sums with its factors.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Cells:
     labels : for each key, the text of every code, in order; the last is "(missing)" if values are missing.
     n : the number of rows in each cell.
     sums : the sums over each cell's rows, by name.
-    values : for each key, the data's values behind the labels, each with its code.
+    values : for each key, a mapping from the data's values to their codes.
     """
 
     codes: dict[str, IntArray]
@@ -70,7 +70,7 @@ class Cells:
         return int(self.n.sum())
 
     def missing_code(self, name: str) -> int:
-        """Return the code of a missing value of a key: the number of its other labels."""
+        """Return the code of missing values of a key: the number of its other labels."""
         labels = self.labels[name]
         return len(labels) - (labels[-1:] == (MISSING,))
 
@@ -86,9 +86,9 @@ class Cells:
         )
 
     def joint(self, columns: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
-        """Return one code per cell for a grouping of one or several keys, and the observed groups' labels.
+        """Return the codes and labels of a grouping by one or several keys.
 
-        A cell with a missing part belongs to the group "(missing)", which comes last.
+        A cell with a missing value belongs to the group "(missing)", which comes last.
         """
         names = [column_key(column) for column in columns]
         parts = np.column_stack([self.codes[name] for name in names])
@@ -107,7 +107,7 @@ class Cells:
         return out, (*labels, MISSING)
 
     def counts_by(self, names: Iterable[str]) -> Cells:
-        """Return counts by some of the keys only."""
+        """Return the counts by a subset of the keys."""
         keys = list(names)
         parts = np.column_stack([self.codes[name] for name in keys]) if keys else np.zeros((len(self.n), 0), np.int64)
         observed, cell = _combinations(parts, [len(self.labels[name]) for name in keys])
@@ -128,10 +128,10 @@ class Cells:
 
 
 def reduce(frame: Frame, keys: Sequence[Key], summands: Sequence[ColumnSum] = (), most: int | None = None) -> Cells:
-    """Count and sum the rows of every combination of keys, in the frame's own engine.
+    """Count and sum the rows of every combination of keys, in the frame's engine.
 
-    More combinations than `most` raise a `TooManyCellsError`, and are not fetched; from a remote engine, at most
-    1,000,000.
+    More combinations than `most` (for a remote engine by default 1,000,000) raise a `TooManyCellsError` without
+    being fetched.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def reduce(frame: Frame, keys: Sequence[Key], summands: Sequence[ColumnSum] = ()
 
 
 def _with_summands(frame: Frame, summands: Sequence[ColumnSum]) -> tuple[Frame, Sequence[ColumnSum]]:
-    """Compute each summand once if the frame is in memory; engines find common expressions themselves."""
+    """Compute each summand once if the frame is in memory; engines reuse common expressions by themselves."""
     if not isinstance(frame, nw.DataFrame) or not summands:
         return frame, summands
     mark = _unused_prefix(frame.columns)
@@ -180,7 +180,7 @@ def _one_cell(frame: Frame, parts: Mapping[str, nw.Expr]) -> Frame:
 def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts: Mapping[str, nw.Expr]) -> Frame:
     """Count by columns with few values first, then by the keys computed from those values.
 
-    So text is trimmed, folded and compared once for every distinct value instead of once for every row.
+    Text is then trimmed, folded and compared once per distinct value instead of once per row.
     """
     columns = list(dict.fromkeys(filter(None, (key.column for key in keys))))
     mark = _unused_prefix(columns)
@@ -197,7 +197,7 @@ def _grouped(frame: Frame, keys: Sequence[Key], key_names: Sequence[str], parts:
 def _counted(
     frame: Frame, columns: Sequence[str], mark: str, computed: Mapping[str, nw.Expr], summands: Mapping[str, nw.Expr]
 ) -> Frame:
-    """Count and sum by columns as they are, and by keys computed for every row."""
+    """Count and sum by unmodified columns, and by keys computed for every row."""
     # DuckDB reads the name of a group-by column as SQL: a dot, a quote or a blank in it needs an alias.
     aliased = not all(column.isidentifier() for column in columns)
     renamed = {f"{mark}column{position}" if aliased else column: column for position, column in enumerate(columns)}
@@ -209,7 +209,7 @@ def _counted(
 
 
 def _unused_prefix(columns: Sequence[str]) -> str:
-    """Return a prefix for temporary columns that no column of the data has."""
+    """Return a prefix for temporary columns that is not used by the data's columns."""
     prefix = "evenhand:"
     while any(column.startswith(prefix) for column in columns):
         prefix += ":"
@@ -245,7 +245,7 @@ def _canonical(
 
 
 def _starts(codes: Mapping[str, IntArray], rows: int) -> IntArray:
-    """Return where each cell begins among sorted rows."""
+    """Return the index of each cell's first row among sorted rows."""
     new = np.arange(rows) == 0
     for values in codes.values():
         new[1:] |= values[1:] != values[:-1]
@@ -270,7 +270,7 @@ def _trimmed(value: object) -> tuple[int, float | str, str]:
 
 
 def _combinations(parts: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the sorted distinct rows of codes, and each row's index among them; in O(n) if few are possible."""
+    """Return the sorted distinct rows of codes and each row's index in them, in O(n) if few are possible."""
     possible = prod(sizes)
     if not sizes or not 0 < possible <= 4 * len(parts):
         observed, inverse = np.unique(parts, axis=0, return_inverse=True)
@@ -294,7 +294,7 @@ def exponent_for(bound: float) -> int:
 
 
 def weight_sums(column: str, exponent: int) -> list[ColumnSum]:
-    """Return sums of the weight and its square."""
+    """Return the sums of the survey weight and of its square."""
     weight = nw.col(column).cast(nw.Float64)
     return [ColumnSum("w", weight, exponent), ColumnSum("ww", weight * weight, 2 * exponent)]
 
@@ -302,7 +302,7 @@ def weight_sums(column: str, exponent: int) -> list[ColumnSum]:
 def score_sums(
     prediction: Prediction, positive: nw.Expr | None, weight: str | None, weight_exponent: int
 ) -> list[ColumnSum]:
-    """Return sums of the score `s` and the squared error `l`, times the weight, and of their pairwise products.
+    """Return the sums of score `s` and squared error `l`, times the survey weight, and of their products.
 
     Products are named by their factors: `ss`, `sl`, `ll`, and with weights `ws`, `wl`.
     """

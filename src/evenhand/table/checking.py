@@ -1,4 +1,4 @@
-"""The second step of a table: its roles and rows validated, and its cells counted."""
+"""The second step of a table: validate roles and rows, and count the cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CheckedWeights:
     ----------
     exponent : bounds the weights: none exceeds ``2**exponent``.
     problems : the problems of the weights.
-    nonzero_weight_filter : selects the rows with a weight above 0, with a note on the others; None if all have one.
+    nonzero_weight_filter : filter of rows with a weight above 0, and a note; None if all weights are above 0.
     """
 
     exponent: int = 0
@@ -43,11 +43,11 @@ class CheckedWeights:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedTable:
-    """A table without problems.
+    """A validated table.
 
     Parameters
     ----------
-    opened : the table, without rows of weight 0, with notes.
+    opened : the opened table without rows of weight 0, with notes.
     weights : the validated survey weights.
     cells : counts by groups, outcome and decisions, without the rows dropped.
     dropped : the number of rows dropped for a missing outcome or prediction.
@@ -59,7 +59,7 @@ class CheckedTable:
     dropped: int
 
     def reopened(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> CheckedTable:
-        """Return the table with more columns, or with types inferred from all rows."""
+        """Return the table with additional columns, or with types inferred from all rows."""
         opened = self.opened.reopened(columns, all_rows=all_rows)
         source = self.weights.apply(opened.source)
         if opened.roles.count is not None:
@@ -69,9 +69,9 @@ class CheckedTable:
 
 
 def check_table(opened: OpenedTable) -> CheckedTable:
-    """Validate roles and rows, and report all problems in one `DataError`.
+    """Validate roles and rows, reporting all problems in one `DataError`.
 
-    If a later row of a file has another type than the first rows, types are inferred from all rows.
+    If a later row of a file does not fit the types of the first rows, types are inferred from all rows.
     """
     try:
         return _check_as_typed(opened)
@@ -99,7 +99,7 @@ def _check_as_typed(opened: OpenedTable) -> CheckedTable:
 
 
 def _repeat_counted(opened: OpenedTable, weights: CheckedWeights, counted: Cells) -> tuple[OpenedTable, Cells]:
-    """Return the table and its cells with every row repeated as often as its count says."""
+    """Return the table and its cells, with every row repeated according to its count."""
     if opened.roles.count is None:
         return opened, counted
     repeated = replace(opened, source=repeat_rows(opened.source, opened.roles.count))
@@ -150,7 +150,7 @@ def _row_problems(opened: OpenedTable, counted: Cells | None) -> list[Message]:
 
 
 def _without_absent(opened: OpenedTable, counted: Cells) -> Cells:
-    """Return the cells without those whose outcome or prediction is missing."""
+    """Return the cells without missing outcomes or predictions."""
     absent = np.zeros(len(counted.n), dtype=np.bool_)
     for key in opened.keys.states():
         labels = counted.labels[key.name]

@@ -1,6 +1,6 @@
 """Columns as codes into their distinct values, computed in the data's engine.
 
-Text is compared once for each distinct value. The engine returns one number per row, and the distinct values.
+Text is compared once per distinct value. The engine returns one number per row, and the distinct values.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Coded:
 
     Parameters
     ----------
-    codes : one for each row; -1 if the value is missing or blank.
-    values : the distinct values, numbers by size, all others by their text.
+    codes : the code of each row; -1 if the value is missing or blank.
+    values : the distinct values, numbers sorted by size, then other values sorted by their text.
     """
 
     codes: IntArray
@@ -36,12 +36,12 @@ class Coded:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The text of each value, the same from every engine."""
+        """The text of each value, identical for all engines."""
         return labels_of(self.values)
 
     @property
     def absent(self) -> int:
-        """The number of rows without a value."""
+        """The number of rows with missing values."""
         return int((self.codes < 0).sum())
 
 
@@ -51,7 +51,7 @@ CodedAndNumbers: TypeAlias = tuple[dict[str, Coded], dict[str, npt.NDArray[Any]]
 def code_columns(
     frame: Frame, columns: Mapping[str, tuple[str, Kind]], numbers: Mapping[str, nw.Expr]
 ) -> CodedAndNumbers:
-    """Return columns as codes, and numeric columns beside them, all in one order of rows.
+    """Return coded columns and numeric columns, all in the same row order.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _coded_numbers(values: npt.NDArray[Any], absent: BoolArray) -> Coded:
 
 
 def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-    """Return the sorted distinct values and the rank of each value; a dense range of integers needs no sorting."""
+    """Return the sorted distinct values and the rank of each value; dense integers need no sorting."""
     if values.dtype.kind in "iu" and values.size:
         low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
         if span <= 4 * values.size + 1_000:
@@ -133,7 +133,7 @@ def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
 
 
 def _of_text(column: nw.Series[Any]) -> Coded:
-    """Return the codes of a text column in memory, by its library's own means."""
+    """Return a text column in memory as codes, using functions of its library."""
     native = column.to_native()
     if column.implementation.is_pandas_like():
         codes, values = native.factorize()
@@ -151,7 +151,7 @@ def _of_text(column: nw.Series[Any]) -> Coded:
 
 
 def _in_engine(frame: nw.LazyFrame[Any], is_number: Mapping[str, bool], numbers: list[str]) -> CodedAndNumbers:
-    """Code the distinct texts within DuckDB and join the codes to the rows, so that only numbers are fetched."""
+    """Code the distinct texts within DuckDB and join the codes to the rows, so that rows are fetched as numbers."""
     rows, texts = frame, dict[str, nw.LazyFrame[Any]]()
     for name in (name for name, number in is_number.items() if not number):
         distinct = frame.group_by(name).agg(nw.len().alias("rows")).filter(~nw.col(name).is_null())

@@ -1,4 +1,4 @@
-"""Tables of counts: a row that stands for several people is repeated once for each of them."""
+"""Tables of counts: a row for several people is repeated once for each of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_IN_MEMORY = 20_000_000
 MOST_IN_FILES = 1_000_000_000
-"""The largest number of people that a table of counts may stand for, in memory and in files."""
+"""The largest total of a count column, for tables in memory and for files."""
 
 COUNT_NAMES = frozenset(
     (
@@ -30,14 +30,14 @@ COUNT_NAMES = frozenset(
         *("freq", "freqs", "frequency", "frequencies", "fweight", "haeufigkeit"),
     )
 )
-"""The names, in lower case, of columns that usually count people."""
+"""The usual names of count columns, in lower case."""
 
 _ROWS_LOOKED_AT = 10_000
 _BLOCK = 2_048
 
 
 def count_problems(check: Validation, column: str) -> Iterator[Message]:
-    """Yield the problems of a column of counts: they must be whole numbers of at least 0, one in each row."""
+    """Yield the problems of a count column, which must have a nonnegative whole number in each row."""
     start = problem("count column {column!r}", column=column)
     value, absent = nw.col(column).cast(nw.Float64), check.absent(column)
     wrong = {"negative": (value < 0) & ~absent, "not a whole number": (value != value.floor()) & ~absent}
@@ -71,7 +71,7 @@ def count_problems(check: Validation, column: str) -> Iterator[Message]:
 
 
 def repeat_rows(source: Source, column: str) -> Source:
-    """Return the source with every row repeated as often as its count says, and a note on it.
+    """Return the source with every row repeated according to its count, and a note.
 
     The counts of the repeated rows are 1, so that repeating them again changes nothing.
     """
@@ -110,7 +110,7 @@ def _most(source: Source) -> int:
 
 
 def count_notes(table: Table) -> Iterator[Message]:
-    """Yield a warning if a column without a role seems to say how many people a row stands for."""
+    """Yield a warning if a column without a role is probably a count column."""
     if table.roles.count is not None or table.roles.weight is not None or table.rows > _ROWS_LOOKED_AT:
         return
     for column in table.kinds:
@@ -120,7 +120,7 @@ def count_notes(table: Table) -> Iterator[Message]:
 
 
 def holds_counts(source: Source, column: str) -> bool:
-    """Return whether a column holds whole numbers of at least 0, some of them above 1."""
+    """Return whether a column contains only nonnegative whole numbers, with some above 1."""
     if source.kinds().get(column) not in NUMBERS:
         return False
     value = nw.col(column).cast(nw.Float64)

@@ -1,4 +1,4 @@
-"""Outcomes, decisions, scores and groups of every person, with their keys."""
+"""Outcomes, decisions, scores, groups and keys of all people."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class DecidedRows:
 
     Parameters
     ----------
-    key : identifies people, or the clusters of a table with `cluster`, as text; None if their order does.
-    cluster : the place of each person's cluster in `key`; None if people are independent.
-    positive : whether the outcome is positive; False if there is none, or if it is a number.
-    outcome : the outcome if it is a number, or None.
-    selected, score, number : by model; only models with scores have a score, and those with numbers only these.
+    key : text ids of people, or of clusters in a table with `cluster`; None if people are matched by row order.
+    cluster : the index of each person's cluster in `key`; None if people are independent.
+    positive : whether the outcome is positive; False without an outcome or with a numeric outcome.
+    outcome : the numeric outcome; otherwise None.
+    selected, score, number : decisions, scores and numbers by model; a model has either numbers, or decisions and
+        possibly scores.
     groups : the group codes.
     weight : survey weights, 1 if there are none.
     """
@@ -48,22 +49,22 @@ class DecidedRows:
     cluster: IntArray | None = None
 
     def by_key(self, values: FloatArray) -> FloatArray:
-        """Return the values of people, added up within clusters if there are any."""
+        """Return the values of people, summed within clusters if there are any."""
         if self.cluster is None or self.key is None:
             return values
         return np.bincount(self.cluster, weights=values, minlength=len(self.key)).astype(np.float64)
 
 
 def read_decided(table: Table, key: str | None = None) -> DecidedRows:
-    """Return the people of a table with their outcomes and decisions.
+    """Return the outcomes, decisions, scores and groups of a table's people.
 
     Parameters
     ----------
     table
         The table.
     key
-        The column that identifies people; by default the table's `id`, or else the order of rows. In a table with
-        `cluster` it is the clusters that are identified, by that column.
+        The column that identifies people; by default the table's `id`, or else the row order. A table with
+        `cluster` uses the cluster column instead.
 
     Examples
     --------
@@ -130,13 +131,13 @@ def _state(table: Table, prediction: Prediction) -> nw.Expr:
 
 
 def _by_model(table: Table, arrays: Mapping[str, Any], name: str, kind: type[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Return a column of every model that has it."""
+    """Return a column for every model that has it."""
     named = {model: f"{name}{i}" for i, model in enumerate(table.models)}
     return {model: np.asarray(arrays[key], dtype=kind) for model, key in named.items() if key in arrays}
 
 
 def _keys(name: str, values: npt.NDArray[Any], *, repeat: bool) -> tuple[npt.NDArray[np.str_], IntArray | None]:
-    """Return the keys of people; if they may repeat, those of clusters, and each person's place among them."""
+    """Return the distinct keys of people; if keys may repeat, the distinct clusters and each person's cluster index."""
     if not repeat:
         return _distinct_keys(name, values), None
     return np.unique(np.asarray(values).astype(str), return_inverse=True)

@@ -1,6 +1,6 @@
-"""The engines: DuckDB for files, and remote engines, Spark or a database that ibis reads.
+"""The engines: DuckDB for files, and remote engines (Spark, or a database read through ibis).
 
-Audits are computed in the engine. A remote engine sends counts and sums, and rows for statistics of individuals: at
+Audits are computed in the engine. A remote engine sends counts and sums, and for some statistics rows: at
 most `MOST_ROWS` at a time, so that one machine can hold them.
 """
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame as SparkFrame
 
 Frame: TypeAlias = "nw.DataFrame[Any] | nw.LazyFrame[Any]"
-"""A narwhals frame: in memory, or in the engine that holds its rows."""
+"""A narwhals frame, in memory or in an engine."""
 
 MOST_ROWS = 5_000_000
-"""The most rows that one read fetches from a remote engine; computations that need more rows are refused."""
+"""The maximum number of rows per read from a remote engine; computations that need more are refused."""
 
 MAX_CELLS = 1_000_000
-"""The most combinations of groups, outcomes, decisions and bins that one reduction returns."""
+"""The maximum number of combinations of groups, outcomes, decisions and bins per reduction."""
 
 
 @dataclass(frozen=True)
 class TransferLimit:
-    """How many rows a remote engine sends to this machine at most.
+    """The maximum number of rows that a remote engine sends to this machine.
 
     Parameters
     ----------
-    what : the rows it sends.
-    most : their largest number.
-    why : what happens with more rows.
+    what : the description of the rows.
+    most : the maximum number of rows.
+    why : the consequence of more rows.
     """
 
     what: str
@@ -64,7 +64,7 @@ class TransferLimit:
 
 
 REFUSED = "refused, with what to do: audit a random sample, or columns saved as Parquet"
-"""What happens if every row is needed and there are too many."""
+"""The consequence of too many rows if every row is needed."""
 
 TRANSFER_LIMITS = {
     "a threshold that is a percentile": TransferLimit("the scores, once", MOST_ROWS, REFUSED),
@@ -74,11 +74,11 @@ TRANSFER_LIMITS = {
         "nothing", 0, "refused: score the table where it is, and name the scores as predictions"
     ),
 }
-"""The limits of everything but audits, whose descriptors have their own."""
+"""The transfer limits of operations other than audits; the limits of audits are in their descriptors."""
 
 _REMOTE_ENGINES = {"pyspark": "Spark", "pyspark_connect": "Spark", "ibis": "the database", "sqlframe": "SQLFrame"}
 PORTABLE_SQL_ENGINES = ("ibis", "pyspark_connect")
-"""narwhals' names of engines that need expressions in SQL that every database reads."""
+"""The narwhals names of engines that need portable SQL expressions."""
 
 _MODULES = {"pyspark": "Spark", "py4j": "Spark", "grpc": "Spark", "ibis": "the database", "psycopg": "the database"}
 # The cause at the end of Java's and gRPC's traces, and the cause of a failed Spark task.
@@ -88,7 +88,7 @@ _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|\bserver at \S+( \([^)]*\))?, port \d+|\b(user|role) \"[^\"]*\"", re.IGNORECASE
 )
 _MOST_IDLE = 4
-_idle: list[duckdb.DuckDBPyConnection] = []  # databases that no table uses
+_idle: list[duckdb.DuckDBPyConnection] = []  # databases not used by any table
 atexit.register(_idle.clear)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_idle.clear)  # a forked process would lack their threads
@@ -99,9 +99,9 @@ _received: ContextVar[Received | None] = ContextVar("evenhand_rows_received", de
 def connect(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
     """Return a connection to an in-process DuckDB database, without network access.
 
-    The database serves one table at a time. Opening one takes as long as counting a million rows, so finished databases
-    are reused; their tables and views must be temporary. With a `memory_limit` such as "4GB" DuckDB holds no more in
-    memory, and writes the rest to temporary files.
+    The database serves one table at a time. Opening a database takes as long as counting a million rows, so databases
+    are reused; their tables and views must be temporary. With a `memory_limit` such as "4GB" DuckDB keeps at most this
+    in memory and writes the rest to temporary files.
     """
     database = None if memory_limit is not None else _idle_database()
     if database is None:
@@ -141,13 +141,13 @@ def _idle_database() -> duckdb.DuckDBPyConnection | None:
 
 
 def _leave_idle(database: duckdb.DuckDBPyConnection, process: int) -> None:
-    """Keep a database for reuse, unless it comes from another process by a fork."""
+    """Keep a database for reuse, unless it was created in another process before a fork."""
     if process == os.getpid() and len(_idle) < _MOST_IDLE:
         _idle.append(database)
 
 
 def share_read() -> float | None:
-    """Return the share of the current read that DuckDB has finished, from 0 to 1; None if it reads nothing.
+    """Return the share of the current DuckDB query that is finished, from 0 to 1; None if none is running.
 
     Examples
     --------
@@ -197,11 +197,11 @@ class EngineSettings(Settings):
         return self
 
     def open(self, source: str, folder: Path) -> SparkFrame | IbisTable:
-        """Return the table of the engine that a source names."""
+        """Return the remote table named by a source."""
         return self._spark(source, folder) if self.engine == "spark" else self._database(source)
 
     def _spark(self, source: str, folder: Path) -> SparkFrame:
-        """Return a table or Parquet files of a running or new session."""
+        """Return a table, or Parquet files, from a running or new Spark session."""
         require_extra("pyspark", "spark", "engine = 'spark'")
         with quiet(), reraise_engine_errors("Spark"):
             from pyspark.sql import SparkSession
@@ -224,7 +224,7 @@ class EngineSettings(Settings):
             return table
 
     def _database(self, source: str) -> IbisTable:
-        """Return a table or view of a database, `schema.name` or `name`."""
+        """Return a table or view of a database, named `schema.name` or `name`."""
         require_extra("ibis", "database", "engine = 'database'")
         variable = str(self.connection)
         address = os.environ.get(variable)
@@ -266,7 +266,7 @@ class EngineSettings(Settings):
 
 
 def _require_listener(address: str) -> None:
-    """Raise if no Spark Connect server answers; Spark itself would retry for ten minutes."""
+    """Raise if no Spark Connect server responds; Spark itself would retry for ten minutes."""
     parts = urlsplit(address)
     try:
         socket.create_connection((parts.hostname or "", parts.port or 15002), timeout=10).close()
@@ -277,7 +277,7 @@ def _require_listener(address: str) -> None:
 
 
 def name_of(frame: Frame) -> str:
-    """Return the engine's name in `run.json`.
+    """Return the engine's name as recorded in `run.json`.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def name_of(frame: Frame) -> str:
 
 
 def remote_engine_name(frame: Frame) -> str | None:
-    """Return the name of the engine if the frame's rows are not on this machine; otherwise None.
+    """Return the name of the frame's remote engine; None if its rows are on this machine.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def remote_engine_name(frame: Frame) -> str | None:
 
 
 def needs_portable_sql(frame: Frame) -> bool:
-    """Return whether a frame's engine needs SQL that every database reads.
+    """Return whether a frame's engine needs portable SQL.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def needs_portable_sql(frame: Frame) -> bool:
 
 
 def rows_allowed(frame: Frame) -> float:
-    """Return how many rows one read may fetch; infinity if they are on this machine.
+    """Return the maximum number of rows per read; infinite for rows on this machine.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def rows_allowed(frame: Frame) -> float:
 
 
 def require_few_rows(frame: Frame, rows: int | None = None) -> None:
-    """Raise if this machine would fetch too many rows; they are counted if `rows` is None.
+    """Raise if too many rows would be fetched to this machine; count them if `rows` is None.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def require_few_rows(frame: Frame, rows: int | None = None) -> None:
 
 
 def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Run a lazy frame in its engine, count what it sends, and return the result."""
+    """Execute a lazy frame in its engine, record the transfer, and return the result."""
     with quiet():
         collected = frame.collect()
     counted = _received.get()
@@ -371,7 +371,7 @@ class Received(list[int]):
 
 @contextmanager
 def count_transfers() -> Iterator[Received]:
-    """Count what the engines of lazy frames send to this process during the block.
+    """Count the data sent to this process by the engines of lazy frames within the block.
 
     Examples
     --------
@@ -391,7 +391,7 @@ def count_transfers() -> Iterator[Received]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress PySpark's repeated warning about pandas 3; evenhand does not use pandas."""
+    """Suppress PySpark's repeated warning about pandas 3, which does not concern evenhand."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
@@ -399,7 +399,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def reraise_engine_errors(engine: str) -> Iterator[None]:
-    """Raise a `ConfigError` for any error of an engine while data is opened."""
+    """Raise a `ConfigError` for any engine error while opening data."""
     try:
         yield
     except EvenhandError:

@@ -1,4 +1,4 @@
-"""CSV, Parquet and JSON files, read by DuckDB without loading them; and engine errors as sentences."""
+"""Read CSV, Parquet and JSON files with DuckDB without loading them, and convert engine errors to sentences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import duckdb
 
 LONGEST_QUOTE = 80
-"""The most characters of a bad line that a message shows."""
+"""The maximum number of characters of an invalid line in a message."""
 
 NOT_UTF8 = "give its encoding (encoding='latin-1'), or save it as UTF-8."
 _LONG_NUMBERS = re.compile(r"conversion from `u?i128`|Type U?INT128 with value")
@@ -59,11 +59,11 @@ _MANY_ZEROS = 0.3  # a larger share of zeros in every other byte means UTF-16
 
 
 class MisreadTypeError(DataError):
-    """A later row lacks the type inferred from the first rows."""
+    """A later row does not fit the type inferred from the first rows."""
 
 
 class FileOptions(Settings):
-    """How to read a file, if the defaults are wrong."""
+    """Options for reading a file."""
 
     encoding: Literal["utf-8", "latin-1", "utf-16"] | None = None
     delimiter: str | None = None
@@ -92,7 +92,7 @@ class OpenFiles:
 
 
 def open_files(pattern: str, options: FileOptions, columns: Collection[str] | None = None) -> OpenFiles:
-    """Open some columns of the files that a path or pattern names, or all of them; `names` are those of all columns."""
+    """Open the files matching a path or pattern, with some or all columns; `names` has all column names."""
     import duckdb
 
     paths = matching_files(pattern)
@@ -114,7 +114,7 @@ _Read: TypeAlias = "tuple[duckdb.DuckDBPyRelation, tuple[str, ...], tuple[Messag
 
 
 def _as_written(paths: list[str]) -> list[str]:
-    """Escape paths for DuckDB, which reads every path as a pattern."""
+    """Escape paths for DuckDB, which treats every path as a pattern."""
     return [glob.escape(path) for path in paths]
 
 
@@ -166,7 +166,7 @@ def _with_fractions_as_text(
 
 
 def _refuse_missing_columns(connection: duckdb.DuckDBPyConnection, files: str, columns: Sequence[str]) -> None:
-    """Raise if one of several Parquet files lacks a column; its values would count as missing."""
+    """Raise if one of several Parquet files lacks a column, whose values would count as missing."""
     schemas = connection.sql(f"from parquet_schema({files})").aggregate("file_name, list(name)").order("file_name")
     for path, names in schemas.fetchall():
         absent = [column for column in columns if column.lower() not in {name.lower() for name in names}]
@@ -231,7 +231,7 @@ def _read_csv(
 
 
 def _chosen(names: Sequence[str], wanted: Collection[str] | None) -> Sequence[str]:
-    """Return the wanted columns in their order in the file; the first column if there are none, to count the rows."""
+    """Return the wanted columns in file order; if there are none, the first column, for counting rows."""
     chosen = names if wanted is None else [name for name in names if name in wanted]
     return chosen or names[:1]
 
@@ -248,7 +248,7 @@ def _open_bytes(path: str) -> BinaryIO | gzip.GzipFile:
 
 
 def _is_opaque(path: str) -> bool:
-    """Return whether only DuckDB can read a file."""
+    """Return whether a file can only be read by DuckDB."""
     return path.lower().endswith(".zst")
 
 
@@ -280,7 +280,7 @@ def _open_text(path: str, encoding: str) -> TextIO:
 
 
 def _guess_delimiter(beginning: str) -> str:
-    """Return the candidate that splits the first line into most fields, outside quotation marks."""
+    """Return the candidate delimiter that splits the first line into the most fields, respecting quotes."""
     fields = {mark: len(_header(beginning, mark)) for mark in (",", ";", "\t", "|")}
     return max(fields, key=lambda mark: fields[mark])
 
@@ -294,7 +294,7 @@ def dialect(pattern: str) -> str | None:
 
 
 def _header(beginning: str, delimiter: str) -> list[str]:
-    """Return the fields of the first line; none if the delimiter does not split it."""
+    """Return the fields of the first line, or an empty list if it cannot be parsed."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(
             "`delimiter` must be one character, and no quotation mark; got {delimiter!r}.", delimiter=delimiter
@@ -316,7 +316,7 @@ def _beginning(path: str, encoding: str) -> str:
 
 
 def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> Message:
-    """Return which of the first lines is not a row of the table; DuckDB reports only that one is not."""
+    """Return a message on the first invalid row near the start of a CSV file, which DuckDB does not identify."""
     for path in (path for path in paths if not _is_opaque(path)):
         with _open_text(path, encoding) as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
@@ -345,7 +345,7 @@ def _csv_fault(paths: list[str], encoding: str, delimiter: str) -> Message:
 
 @contextmanager
 def engine_errors(where: str = "the data") -> Iterator[None]:
-    """Raise a `DataError` if an engine fails to read data; other errors pass through."""
+    """Raise a `DataError` if an engine fails to read data; let other errors pass."""
     try:
         yield
     except BaseException as error:
@@ -369,7 +369,7 @@ def engine_errors(where: str = "the data") -> Iterator[None]:
 
 
 def _fault_of_data(error: BaseException, text: str) -> type[DataError] | None:
-    """Return the class of data error that an engine's error means; None if the data is not at fault."""
+    """Return the `DataError` class for an engine's error; None if the data are not at fault."""
     import duckdb
 
     faults = (
@@ -399,7 +399,7 @@ def _sentence(where: str, error: BaseException) -> Message:
 
 
 def reason(text: str) -> Message:
-    r"""Return an engine's error as one sentence.
+    r"""Return an engine's error as a sentence.
 
     Examples
     --------
@@ -446,7 +446,7 @@ def _without_advice(text: str) -> str:
 
 
 def ragged(line: int, fields: int, expected: int, text: str) -> Message:
-    """Return the message on a line of a text file with too many or too few fields."""
+    """Return the message on a line with too many or too few fields."""
     shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
     return problem(
         "line {line:,} has {fields} where the header has {expected:,} ({text!r}).",

@@ -1,6 +1,6 @@
-"""Which files a path names, and their formats; reads files of other programs with the extra `files`.
+"""Find the files of a path and their formats, and read files of other programs with the extra `files`.
 
-Those are spreadsheets and files of Stata, SPSS, R and Arrow. DuckDB reads CSV, Parquet and JSON files: see `files`.
+Other programs are spreadsheets, Stata, SPSS, R and Arrow. For CSV, Parquet and JSON files see `files`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _FORMATS = {ending: name for name, endings in _ENDINGS.items() for ending in end
 
 
 def is_data_file(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path ends as files of data do."""
+    """Return whether a path has the ending of a data file."""
     return os.path.splitext(path)[1].lower() in (*_FORMATS, *_READERS)
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Return the files that a path or pattern names; raise if one is not a readable file with content."""
+    """Return the files matching a path or pattern; raise if one is not a readable, nonempty file."""
     paths = matches(pattern)
     _require_files(pattern, paths)
     return paths
@@ -94,7 +94,7 @@ def _nearest(path: Path) -> Message:
 
 
 def refuse_disguised(paths: list[str]) -> None:
-    """Raise if a file named as text contains another format, as when renamed from Excel."""
+    """Raise if a text file by name has another format by content, such as a renamed Excel file."""
     for path in paths:
         if _FORMATS[_suffix(Path(path))] == "parquet":
             continue
@@ -111,13 +111,13 @@ def refuse_disguised(paths: list[str]) -> None:
 
 
 def _suffix(path: Path) -> str:
-    """Return the ending that names the format: '.csv' for 'people.CSV.gz'."""
+    """Return the file ending that determines the format: '.csv' for 'people.CSV.gz'."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
     return suffixes[-1] if suffixes else ""
 
 
 def format_of(paths: list[str]) -> str:
-    """Return the common format of all files by their names: csv, parquet or json."""
+    """Return the common format of all files by name: csv, parquet or json."""
     for path in paths:
         if _suffix(Path(path)) not in _FORMATS:
             raise DataError(
@@ -134,7 +134,7 @@ def format_of(paths: list[str]) -> str:
 
 
 def refuse_repeated_names(names: Iterable[str], where: str, *, any_case: bool = False) -> None:
-    """Raise if two columns have the same name; DuckDB ignores case."""
+    """Raise if two columns have the same name, optionally ignoring case as DuckDB does."""
     spellings: dict[str, list[str]] = {}
     for name in names:
         spellings.setdefault(name.lower() if any_case else name, []).append(name)
@@ -163,8 +163,8 @@ class Foreign:
     Parameters
     ----------
     data : a mapping of columns, or a data frame.
-    labels : the value labels of its columns: the meaning of each value.
-    notes : remarks for the reader of the result.
+    labels : the value labels by column and value.
+    notes : remarks on how the file was read.
     """
 
     data: Any
@@ -173,9 +173,9 @@ class Foreign:
 
 
 def read_foreign(path: str, missing: Sequence[str] = ()) -> Foreign | None:
-    """Read a file of another program; return None if DuckDB reads the format itself.
+    """Return the content of another program's file; None if DuckDB reads the format itself.
 
-    The first bytes determine the format; the name only if they do not. `missing` are words for missing values.
+    The format is determined by the first bytes, or else by the name. `missing` are words for missing values.
     """
     ending = _ending(path)
     if ending not in _READERS:
@@ -197,7 +197,7 @@ def read_foreign(path: str, missing: Sequence[str] = ()) -> Foreign | None:
 
 
 def is_foreign(path: str) -> bool:
-    """Return whether a path is a file of another program, by its content or name."""
+    """Return whether a file is in another program's format, by its content or name."""
     return os.path.isfile(path) and _ending(path) in _READERS
 
 
@@ -211,7 +211,7 @@ _BEGINNINGS = {
 
 
 def _ending(path: str) -> str:
-    """Return the ending of the file's format, by its content if that is clear."""
+    """Return the ending of the file's format, by content if conclusive, else by name."""
     name_ending = os.path.splitext(path)[1].lower()
     with open(path, "rb") as file:
         start = file.read(16)
@@ -224,7 +224,7 @@ def _ending(path: str) -> str:
 
 
 def _read_sheet(path: str, missing: Sequence[str]) -> Foreign:
-    """Read the first sheet of a workbook, whose first row names the columns."""
+    """Read the first sheet of a workbook, with column names in its first row."""
     refuse_stray_cells(path)
     with open(path, "rb") as file:
         workbook = import_module("python_calamine").CalamineWorkbook.from_filelike(file)
@@ -256,7 +256,7 @@ def _name(cell: object) -> str:
 
 
 def _column(cells: list[Any], missing: Sequence[str]) -> npt.NDArray[Any]:
-    """Return a column of one type, with integers stored as floats converted back."""
+    """Return cells as a column of one type; whole numbers stored as floats become integers."""
     column = np.empty(len(cells), dtype=object)
     column[:] = [None if isinstance(cell, str) and (not cell.strip() or cell in missing) else cell for cell in cells]
     absent = np.array([cell is None for cell in column], dtype=np.bool_)
@@ -321,7 +321,7 @@ _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^>]*>")
 
 
 def refuse_stray_cells(path: str) -> None:
-    """Raise if the first sheet of a workbook is large and almost empty, as with one stray cell far from the table."""
+    """Raise if the first sheet is large and almost empty, as with a stray cell far from the table."""
     if not zipfile.is_zipfile(path):
         return
     with zipfile.ZipFile(path) as parts:
@@ -339,7 +339,7 @@ def refuse_stray_cells(path: str) -> None:
 
 
 def _first_sheet(parts: zipfile.ZipFile) -> str:
-    """Return the name of the part with the first sheet."""
+    """Return the name of the archive part with the first sheet."""
     named = re.search(rb'<(?:\w+:)?sheet\s[^>]*?:id="([^"]+)"', parts.read("xl/workbook.xml"))
     for relation in _RELATION.findall(parts.read("xl/_rels/workbook.xml.rels")):
         target = re.search(rb'Target="([^"]+)"', relation)
@@ -349,7 +349,7 @@ def _first_sheet(parts: zipfile.ZipFile) -> str:
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield a file in pieces that end with a whole tag."""
+    """Yield the contents of a file in pieces that end at a tag's end."""
     rest = b""
     with file:
         while chunk := file.read(_CHUNK):
@@ -376,7 +376,7 @@ def _extent(chunks: Iterator[bytes]) -> tuple[int, int, int]:
 
 
 def _number(letters: bytes) -> int:
-    """Return the number of a column.
+    """Return the number of a column from its letters.
 
     Examples
     --------

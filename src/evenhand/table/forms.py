@@ -1,7 +1,7 @@
-"""The types of columns in text and JSON files, from the forms of their values.
+"""Infer the types of columns in text and JSON files from the forms of their values.
 
-DuckDB converts later values to the type of the first ones: it rounds 0.6 to 1, and reads 01 as 1. So every column is
-read as it is written, and the type of each column that is needed follows from its values.
+DuckDB converts later values to the type of the first values: it rounds 0.6 to 1, and reads 01 as 1. So every column is
+read as text, and the type of each needed column is inferred from its values.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ FRACTION_AS_TEXT = (
     "case when isnan({x}) then null when {x} = floor({x}) and abs({x}) < 1e15 "
     "then cast(cast({x} as bigint) as varchar) else cast({x} as varchar) end as {x}"
 )
-"""The text of fractions in a column that holds text, too, as SQL with `{{x}}` for the column."""
+"""SQL for fractions as text, used for columns with both fractions and text; `{{x}}` is the column."""
 
 
 @dataclass(frozen=True)
 class Forms:
-    """How the values of a file are told apart and converted, as SQL with `{x}` for the column.
+    """SQL that classifies and converts the values of a file, with `{x}` for the column.
 
     Parameters
     ----------
     form : the form of a value, one of the numbers above; 0 if it is missing.
     text : the value as text.
-    casts : the value in the type that holds all forms of a column; columns of other forms are text.
+    casts : the value in the type for a combination of forms; columns with other combinations are text.
     """
 
     form: str
@@ -43,7 +43,7 @@ class Forms:
     casts: Mapping[int, str]
 
     def cast(self, forms: int, column: str, *, known: bool) -> str:
-        """Return the SQL of a column with these forms; unless all are `known`, it raises at a value of another one."""
+        """Return the SQL of a column with these forms; unless all forms are `known`, it raises at any other form."""
         cast = self.casts.get(forms, self.text)
         if forms in self.casts and not known:
             cast = f"case when ({self.form}) & {~forms} <> 0 then {_RAISE} else {cast} end"
@@ -51,14 +51,14 @@ class Forms:
 
 
 def literal(value: str | Sequence[str]) -> str:
-    """Quote a setting or a path for SQL."""
+    """Return a setting or a path as an SQL literal."""
     if not isinstance(value, str):
         return "[" + ", ".join(literal(item) for item in value) + "]"
     return "'" + value.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """Quote the name of a column for SQL."""
+    """Return a column name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -69,9 +69,9 @@ def _of(sql: str, column: str) -> str:
 def with_types(
     connection: duckdb.DuckDBPyConnection, source: str, columns: Sequence[str], forms: Forms, options: FileOptions
 ) -> duckdb.DuckDBPyRelation:
-    """Return the columns with the types of their first rows, or of all rows; a later row of another type raises.
+    """Return the columns with the types of their first rows, or of all rows; a row that does not fit raises.
 
-    So the order of the rows never decides a type, and a value is never rounded.
+    So the row order never determines a type, and values are never rounded.
     """
     casts: list[str] = []
     for first in range(0, len(columns), _COLUMNS_AT_ONCE):
@@ -90,7 +90,7 @@ def with_types(
 def _forms_of(
     connection: duckdb.DuckDBPyConnection, source: str, columns: Sequence[str], forms: Forms
 ) -> tuple[int, dict[str, int]]:
-    """Return the number of rows, and the forms of each column's values, added up."""
+    """Return the number of rows, and the combined forms of each column's values."""
     tests = ", ".join(f"bit_or({_of(forms.form, column)})" for column in columns)
     picked = connection.sql(f"from {source}").project(", ".join(map(identifier, columns)))
     row = picked.aggregate(f"count(*), {tests}").fetchall()[0]
@@ -98,7 +98,7 @@ def _forms_of(
 
 
 def csv_forms(options: FileOptions) -> Forms:
-    """Tell numbers from text: 01, +1, 1_000 and 0x10 are codes and remain text."""
+    """Return the forms of CSV values; 01, +1, 1_000 and 0x10 are codes and remain text."""
     whole, power, point = "(0|[1-9][0-9]*)", "[eE][+-]?[0-9]+", f"[{options.decimal}]"
     real = f"-?(({whole}{point}[0-9]*|{point}[0-9]+)({power})?|{whole}{power}|(?i:nan|inf|infinity))"
     trimmed = "trim({x}, ' \t')"
@@ -115,7 +115,7 @@ def csv_forms(options: FileOptions) -> Forms:
 
 
 def json_forms(options: FileOptions) -> Forms:
-    """Take the types that the values have in JSON; values of several types become text."""
+    """Return the forms of JSON values by their JSON types; columns of several types become text."""
     text = "({x} ->> '$')"
     absent = f"json_type({{x}}) = 'VARCHAR' and {text} in ({literal(options.missing_values)[1:-1]})"
     form = (

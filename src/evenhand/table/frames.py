@@ -1,7 +1,7 @@
 """Arrays and data frames of any library, as inputs and outputs.
 
-Outputs: the only module that builds data frames, from named columns a native pandas, Polars or PyArrow frame. Inputs:
-an array or Series may replace a column name; it becomes a column of the data, row by row.
+Outputs: only this module builds data frames; it makes native pandas, Polars or PyArrow frames from named columns.
+Inputs: an array or Series may replace a column name; it is added to the data as a column.
 
 The package does not import a data frame library; it uses narwhals, which loads the library that the caller has
 installed.
@@ -24,7 +24,7 @@ from evenhand.table.engines import Frame, collect, require_few_rows
 from evenhand.table.roles import Prediction
 
 BACKENDS = ("pandas", "polars", "pyarrow")
-"""The data frame libraries that can be built, in order of preference."""
+"""The data frame libraries supported for output, in order of preference."""
 
 Column = Sequence[Any] | npt.NDArray[Any]
 
@@ -40,7 +40,7 @@ class NativeFrame(IntoDataFrame, Protocol):
 
 
 class ColumnValues(Protocol):
-    """One value for each row: a NumPy array, or a Series of any library."""
+    """One value per row: a NumPy array, or a Series of any library."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,17 +62,17 @@ class Items(Protocol):
 
 
 ColumnArgument: TypeAlias = str | Items
-"""The name of a column, or an array or Series in its place."""
+"""A column name, or an array or Series of the values."""
 
 GroupsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument] | IntoDataFrame
 """Group columns: names, lists of names for intersections, arrays, or a data frame or mapping of arrays."""
 
 PredictionsArgument: TypeAlias = ColumnArgument | Mapping[str, ColumnArgument | Mapping[str, Any] | Prediction]
-"""Predictions: columns, or by model name columns or settings."""
+"""Predictions: columns, or a mapping from model names to columns or settings."""
 
 
 def installed_backend() -> str | None:
-    """Return the first installed of pandas, Polars and PyArrow, or None.
+    """Return the first installed library of pandas, Polars and PyArrow; None if none is installed.
 
     Nothing is imported.
 
@@ -92,7 +92,7 @@ def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> Na
     columns : mapping of str to sequence or numpy.ndarray
         One entry per column, all of one length. None, or a masked entry of a masked array, is missing.
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The library of the frame. By default the first of them that is installed.
+        The library of the frame; by default the first installed one.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> Na
 
     Notes
     -----
-    A column keeps the type that the library itself gives it: whole numbers with missing values are floats in
+    Each library chooses the types of its columns: whole numbers with missing values are floats in
     pandas and nullable integers in Polars and PyArrow.
 
     Examples
@@ -149,7 +149,7 @@ def _require_installed(backend: str) -> None:
 
 
 def check_shapes(columns: Mapping[str, Column]) -> None:
-    """Raise for text or tables given as a column, and for columns of different lengths."""
+    """Raise for columns that are text or multidimensional, and for columns of different lengths."""
     problems = [
         problem(
             "column {name!r} must be a one-dimensional sequence; got {shape}.", name=name, shape=_shape_in_words(column)
@@ -172,7 +172,7 @@ def _shape_in_words(column: Column) -> str:
 
 
 def _as_plain(column: Column) -> list[Any] | npt.NDArray[Any]:
-    """Return numeric arrays unchanged, and text or values with gaps as a list, which all libraries type alike."""
+    """Return numeric arrays unchanged, and text or columns with missing values as lists."""
     if not isinstance(column, np.ndarray):
         return list(column)
     if isinstance(column, np.ma.MaskedArray):
@@ -193,18 +193,18 @@ def _as_numpy(column: Column) -> npt.NDArray[Any]:
 def draw_rows(
     frame: Frame, rows: int, strata: Sequence[str], rng: np.random.Generator, number: str | None = None
 ) -> NativeFrame:
-    """Return rows of a frame, drawn with replacement; combinations of some columns keep their shares.
+    """Return rows drawn with replacement; combinations of `strata` keep their shares.
 
     Parameters
     ----------
     frame
         A narwhals frame.
     rows
-        The number of rows to draw, up to rounding: every combination is drawn at least once.
+        The approximate number of rows to draw; every combination is drawn at least once.
     strata
         The columns whose combinations keep their shares.
     number
-        A column to overwrite with the row number, since the same person may be drawn twice.
+        An id column to overwrite with row numbers, because people may be drawn twice.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def draw_rows(
 
 
 def is_array(value: object) -> bool:
-    """Return whether a value is an array or a Series of any library; a list is not, since it may hold names.
+    """Return whether a value is an array or a Series of any library; lists are not, since they may be names.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _series(value: object) -> nw.Series[Any] | None:
 
 
 def _holds_values(value: object) -> bool:
-    """Return whether an array, or a list of several items, replaces a column name."""
+    """Return whether an argument consists of values instead of naming a column."""
     return is_array(value) or isinstance(value, range) or (isinstance(value, list | tuple) and len(value) > 1)
 
 
@@ -266,7 +266,7 @@ def _own_name(values: object) -> str | None:
 
 
 class Columns:
-    """Data, with a column for each array that replaces a column name.
+    """Data, with added columns for arrays passed instead of column names.
 
     Parameters
     ----------
@@ -281,14 +281,14 @@ class Columns:
 
     def __init__(self, data: TableData | None) -> None:
         self._data, self._added = data, dict[str, ColumnValues]()
-        # Rows with an index must have equal indices: they are never aligned silently.
+        # Indices must be equal: rows are never aligned silently.
         self._index = _index(data)
         self._rows: int | None = None
         self._first = "the data"
 
     @property
     def data(self) -> TableData | None:
-        """The data with all added columns; the same object if there are none."""
+        """The data with all added columns; the original object if there are none."""
         if not self._added:
             return self._data
         if isinstance(self._data, Mapping | None):
@@ -299,13 +299,13 @@ class Columns:
         return native
 
     def add(self, values: object, role: str, name: str | None = None) -> str:
-        """Add a column, and return its unique name: `name`, the Series' name, or the role.
+        """Add a column, and return its unique name, derived from `name`, the Series' name, or the role.
 
         Parameters
         ----------
         values : an array, a Series, or a list of values.
-        role : the argument it comes from, for messages and as a name.
-        name : its name, instead of its own.
+        role : the argument of the values, for messages and as a default name.
+        name : the preferred name, overriding the Series' name.
         """
         column = self._checked(values, role)
         preferred = name or _own_name(values) or role.strip("`")
@@ -318,7 +318,7 @@ class Columns:
         return unique
 
     def named(self, value: object, role: str) -> object:
-        """Return the name of a column, adding an array as one; other values unchanged.
+        """Return the column name of an array after adding it; return other values unchanged.
 
         Lists and mappings of arrays become lists of names.
         """
@@ -333,11 +333,11 @@ class Columns:
     # The roles of a table -----------------------------------------------------------------------------------------
 
     def single(self, value: object, role: str) -> object:
-        """Return the column of a role that has one column."""
+        """Return the column name of a role with a single column."""
         return self.add(value, role) if _holds_values(value) else value
 
     def groups(self, groups: object, role: str = "`groups`") -> object:
-        """Return the names of group columns: an array, several arrays by name, or a data frame."""
+        """Return the names of group columns, from an array, a mapping of arrays, or a data frame."""
         groups = _named_columns(groups)
         if isinstance(groups, Mapping):
             for name, values in groups.items():
@@ -357,7 +357,7 @@ class Columns:
         return [self._group(part, role) for part in group] if isinstance(group, list | tuple) else group
 
     def predictions(self, predictions: object) -> object:
-        """Return predictions with arrays replaced by column names; a model has the name of its column."""
+        """Return predictions with arrays replaced by column names; models are named after their columns."""
         if is_array(predictions) or (
             isinstance(predictions, list | tuple) and any(not isinstance(item, str) for item in predictions)
         ):
@@ -367,7 +367,7 @@ class Columns:
         return {str(name): self.prediction(str(name), value) for name, value in predictions.items()}
 
     def prediction(self, name: str, value: object, role: str = "`predictions`") -> object:
-        """Return the column of a prediction, or its settings with the column named."""
+        """Return the column of a prediction, or its settings, with arrays replaced by column names."""
         if isinstance(value, Mapping) and "column" in value and not isinstance(value["column"], str):
             return {**value, "column": self.prediction(name, value["column"])}
         if callable(getattr(value, "predict", None)):
@@ -383,7 +383,7 @@ class Columns:
     # Rows ---------------------------------------------------------------------------------------------------------
 
     def _checked(self, argument: object, role: str) -> ColumnValues:
-        """Return the values as one column; raise if their number or order of rows differs."""
+        """Return the values as one column; raise if their number or their row order differs from the data."""
         values = _one_column(argument, role)
         if self._rows is None:
             self._rows = self._count(role)
@@ -450,7 +450,7 @@ def _index(values: object) -> _Index | None:
 
 
 def _named_columns(groups: object) -> object:
-    """Return the columns of a two-dimensional array or a data frame, by name; other values unchanged."""
+    """Return the columns of a two-dimensional array or a data frame by name; other values unchanged."""
     if isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.shape[1] > 1:
         return {f"group {number + 1}": groups[:, number] for number in range(groups.shape[1])}
     if isinstance(groups, Mapping) or not is_frame(groups):
@@ -485,7 +485,7 @@ def _as_series(frame: nw.DataFrame[Any], name: str, values: ColumnValues) -> nw.
 
 
 def _as_array(values: object) -> npt.NDArray[Any]:
-    """Return a list or an array of any library as a NumPy array; numbers beside text stay numbers."""
+    """Return a list or any array as a NumPy array; numbers mixed with text stay numbers."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -494,7 +494,7 @@ def _as_array(values: object) -> npt.NDArray[Any]:
 
 
 def _listed(values: object) -> object:
-    """Return a list as an array, since even a list of one value holds values where no name is allowed."""
+    """Return a list as an array, for arguments that cannot be column names."""
     return _as_array(values) if isinstance(values, list | tuple) else values
 
 
@@ -512,13 +512,13 @@ def _plain(values: object) -> npt.NDArray[Any]:
 
 
 def _same(first: object, second: object) -> bool:
-    """Return whether two columns hold the same values."""
+    """Return whether two columns contain the same values."""
     left, right = _plain(first), _plain(second)
     return bool(np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f"))
 
 
 def name_arrays(data: TableData | None, roles: Mapping[str, object]) -> tuple[TableData | None, dict[str, object]]:
-    """Return data with the arrays among the roles added, and roles that name them."""
+    """Return the data with arrays among the roles added as columns, and roles with their names."""
     columns, named = Columns(data), dict(roles)
     for role in ("id", "outcome", "weight"):
         named[role] = columns.single(named[role], f"`{role}`")
@@ -536,7 +536,7 @@ def from_arrays(
     sensitive_features: object,
     sample_weight: object,
 ) -> dict[str, Any]:
-    """Return arrays as arguments of `Table`; decisions use the outcome's positive value."""
+    """Return arrays as arguments of `Table`; decisions use the positive value of the outcome."""
     are_numbers = settings.get("outcome_kind") == "number"
     if y_pred is None and y_score is None and not (are_numbers and y_true is not None):
         raise ConfigError("from_arrays needs `y_pred` (decisions) or `y_score` (scores); got neither.")

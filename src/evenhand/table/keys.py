@@ -1,4 +1,4 @@
-"""The meaning of values: their kinds, their text, words for yes and no, and the keys of cells.
+"""The interpretation of values: their kinds and text, words for yes and no, and the keys of cells.
 
 A state is a small integer, so that one group-by both counts the cells and finds invalid rows.
 """
@@ -24,18 +24,18 @@ NO_RANGE = -1  # the code of a missing value in a column with cut points
 
 TRUE_WORDS = ("1", "1.0", "yes", "y", "true", "t", "on")
 FALSE_WORDS = ("0", "0.0", "no", "n", "false", "f", "off")
-"""The words for yes and no that any column may hold, in any case."""
+"""The words recognised as yes and no in any column, in any case."""
 
 SPELLINGS = ("True", "TRUE", "False", "FALSE")
-"""How pandas, spreadsheets and R write true and false into text files."""
+"""The spellings of true and false that pandas, spreadsheets and R write into text files."""
 
 Kind = Literal["text", "boolean", "whole", "real", "date", "datetime", "other", "unread"]
-"""What a column holds; a column that nobody has named yet is unread, which a large file takes time for."""
+"""The kind of a column's values; columns not yet needed are 'unread', because reading large files takes time."""
 
 NUMBERS: tuple[Kind, ...] = ("whole", "real")
 
 ZONE = " UTC"
-"""The zone in which times with a zone are written, on every engine."""
+"""The time zone in which every engine writes times with a zone."""
 
 BLANKS = " \t\n\r\x0b\x0c\xa0"  # listed, because engines differ in their white space
 
@@ -44,7 +44,7 @@ BLANKS = " \t\n\r\x0b\x0c\xa0"  # listed, because engines differ in their white 
 
 
 def label_of(value: object) -> str:
-    """Return the text of a group value, the same from every engine (1 and 1.0: "1", True and "True": "true").
+    """Return the text of a group value, identical for all engines (1 and 1.0: "1", True and "True": "true").
 
     Examples
     --------
@@ -65,7 +65,7 @@ def label_of(value: object) -> str:
 
 
 def labels_of(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the texts of many values, as `label_of` does; integers, such as millions of ids, are fast.
+    """Return the texts of many values like `label_of`, with a fast path for integers.
 
     Examples
     --------
@@ -119,8 +119,8 @@ class Key:
     expression : the expression that rows are grouped by.
     labels : for cut points, the labels of the codes.
     label : for other groups, returns the label of a value; values with the same label are one group.
-    column : the one column it depends on, if that has few distinct values; rows are then counted by the column first,
-        and the expression is computed once for each of its values.
+    column : the only column it depends on, if that has few distinct values; rows are then counted by the column first,
+        and the expression is evaluated once per distinct value.
     """
 
     name: str
@@ -187,7 +187,7 @@ def recoded(
     *,
     portable: bool,
 ) -> nw.Expr:
-    """Return the code of each value or, with another `dtype`, a number or a name."""
+    """Return an expression for the code of each value; with another `dtype`, a number or a name."""
     if not portable:
         return values.replace_strict(list(codes), list(codes.values()), default=nw.lit(default), return_dtype=dtype)
     # A flat list of cases: a chain of nested cases is too deep for many groups.
@@ -196,7 +196,7 @@ def recoded(
 
 
 def recoded_text(column: str, codes: Mapping[Any, int], default: int, *, portable: bool) -> nw.Expr:
-    """Return the code of each text of a column; blank and missing text has none."""
+    """Return an expression for the code of each text of a column; blank and missing text has the default."""
     spelt = {word: codes[word.lower()] for word in SPELLINGS if word.lower() in codes}
     return recoded(nw.col(column).cast(nw.String), {**codes, **spelt}, default, portable=portable)
 
@@ -212,7 +212,7 @@ def is_absent(column: str, kind: Kind, *, portable: bool) -> nw.Expr:
 
 
 def plain_value(column: str, kind: Kind) -> nw.Expr:
-    """Return a column's values as text, numbers or booleans, equal on every engine."""
+    """Return an expression for a column's values as text, numbers or booleans, equal on every engine."""
     value = nw.col(column)
     if kind == "text":
         return _text(column)
@@ -227,7 +227,7 @@ def plain_value(column: str, kind: Kind) -> nw.Expr:
 
 
 def id_text(value: nw.Expr, kind: Kind) -> nw.Expr:
-    """Return an id as text, the same for 7 and 7.0."""
+    """Return an id as text, identical for 7 and 7.0."""
     if kind != "real":
         return value.cast(nw.String)
     whole = (value == value.floor()) & (value.abs() < 2.0**53)
@@ -252,12 +252,12 @@ def group_key(
 
 
 def discrete(column: str, kind: Kind) -> str | None:
-    """Return the column if its kind usually has few distinct values: any but real numbers."""
+    """Return the column if its kind usually has few distinct values: any kind except real numbers."""
     return None if kind in ("real", "other") else column
 
 
 def column_key(column: str) -> str:
-    """Return the name of a column's key: its own, unless one of our keys has that name.
+    """Return the name of a column's key: the column's name, unless evenhand uses it for another key.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def cut_labels(cuts: tuple[float, ...]) -> tuple[str, ...]:
 
 
 def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
-    """Convert a value to the kind of a column, or return None if it cannot be converted.
+    """Return a value converted to the kind of a column; None if it cannot be converted.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def as_kind(value: Scalar, kind: Kind) -> Scalar | None:
 
 
 def _number(value: Scalar, kind: Kind) -> int | float | None:
-    """Return a value as a number; integers stay integers, since floats beyond 2**53 skip some."""
+    """Return a value as a number; integers are kept exact, since floats beyond 2**53 are not."""
     try:
         if kind == "whole" and not isinstance(value, float) and abs(int(value)) < 2**63:
             return int(value)
@@ -349,16 +349,16 @@ def score_bin(prediction: Prediction, bins: int) -> nw.Expr:
 
 
 def number_state(column: str, kind: Kind, *, portable: bool) -> nw.Expr:
-    """Return NO for a number, ABSENT, or INVALID if it is not finite or of an unusual size."""
+    """Return NO for a valid number, ABSENT, or INVALID if it is infinite or unusually large."""
     value = nw.col(column).cast(nw.Float64)
     state: Any = nw.when(is_absent(column, kind, portable=portable)).then(nw.lit(ABSENT))
     return _code(state.when(value.abs() > LARGEST_SCORE).then(nw.lit(INVALID)).otherwise(nw.lit(NO)))
 
 
 def prediction_kind(prediction: Prediction, kind: Kind) -> PredictionKind:
-    """Return what a prediction column holds, as declared or else by its type.
+    """Return the kind of a prediction column, as declared or else inferred from its type.
 
-    Integers with the default threshold and range are taken for 0/1 decisions.
+    Integers with the default threshold and range are interpreted as 0/1 decisions.
     """
     if prediction.kind is not None:
         return prediction.kind
@@ -380,7 +380,7 @@ def prediction_state(prediction: Prediction, kind: Kind, *, portable: bool) -> n
 
 
 def _text(column: str) -> nw.Expr:
-    """Return text with one spelling of true and false."""
+    """Return a text column with one spelling of true and false."""
     text = nw.col(column).cast(nw.String)
     return (
         nw.when(text.is_in(SPELLINGS[:2]))
@@ -396,7 +396,7 @@ def _code(expression: nw.Expr) -> nw.Expr:
 
 
 def example_cuts(values: Sequence[Any]) -> list[float]:
-    """Return plausible cut points: the usual ones for ages, else round numbers near the terciles.
+    """Return plausible cut points: 25, 45 and 65 for ages, else round numbers near the terciles.
 
     Examples
     --------

@@ -45,7 +45,7 @@ _SHOWN = 5
 
 
 def group_label(column: str, named: Mapping[str, str], value: object) -> str:
-    """Return a group's name: its label if it has one; a bare number, yes or no with its column.
+    """Return a group's name: its label, or its value, prefixed with the column if it is a bare number, yes or no.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def group_label(column: str, named: Mapping[str, str], value: object) -> str:
 
 
 def with_value_labels(roles: Roles, labels: Mapping[str, Mapping[Any, str]]) -> Roles:
-    """Return roles with the value labels of a Stata or SPSS file for groups that the user did not label."""
+    """Return roles with the value labels of a Stata or SPSS file added for groups without user labels."""
     value_labels = {
         column: {label_of(value): str(label) for value, label in labels[column].items()}
         for column in roles.group_columns
@@ -109,7 +109,7 @@ def labelled_key(roles: Roles, column: str, kind: Kind, *, portable: bool) -> Ke
 
 
 def families(roles: Roles, kinds: Mapping[str, Kind], *, portable: bool) -> dict[str, nw.Expr]:
-    """Return an expression for each valid family of 0/1 columns: the name of the column that is 1."""
+    """Return for each valid family of 0/1 columns an expression of the name of the column equal to 1."""
     for family in roles.one_hot:
         if family in kinds:
             raise DataError(
@@ -147,7 +147,7 @@ def _any(tests: Sequence[nw.Expr]) -> nw.Expr:
 
 
 def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str | None, Message]]:
-    """Yield problems with families of 0/1 columns and with labels that column names alone reveal."""
+    """Yield problems of 0/1 families and labels that are visible from column names alone."""
     for family, members in roles.one_hot.items():
         start = problem("`one_hot` {family!r}", family=family)
         for member in members:
@@ -185,7 +185,7 @@ def name_problems(roles: Roles, kinds: Mapping[str, Kind]) -> Iterator[tuple[str
 
 
 def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator[Message]:
-    """Yield problems with the labels of a group column, and with the values of a family of 0/1 columns."""
+    """Yield problems of a group column's labels, and of the values of a 0/1 family."""
     named, texts = roles.labels.get(column, {}), [label_of(value).strip(BLANKS) for value in values]
     if named and not set(named) & set(texts):
         yield (
@@ -224,7 +224,7 @@ def hide_groups(
     withheld: Collection[str] = (),
     more: Mapping[str, nw.Expr] | None = None,
 ) -> Table:
-    """Return a table with some groups merged into "(missing)", and without some groupings.
+    """Return a table with some groups merged into "(missing)", and without withheld groupings.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def hide_groups(
 
 
 def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str]) -> nw.Expr:
-    """Return the label of each row's group in a grouping; "(missing)" for hidden groups."""
+    """Return an expression for the label of each row's group in a grouping; "(missing)" for hidden groups."""
     codes, labels = table.cells.joint(columns)
     of_row: nw.Expr = nw.lit(0)
     of_cell = codes * 0
@@ -276,7 +276,7 @@ def _named_groups(table: Table, columns: Sequence[str], hidden: Collection[str])
 
 
 def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence[str]) -> Iterator[Message]:
-    """Yield remarks on labels that a reader would take for one group, or for missing values."""
+    """Yield remarks on labels that a reader may confuse with each other or with missing values."""
     if kind != "text":
         return
     padded = [value for value in values if str(value).strip(BLANKS) != str(value)]
@@ -287,7 +287,7 @@ def label_notes(column: str, kind: Kind, values: Sequence[Any], labels: Sequence
 
 
 def numbers_as_text(values: Sequence[Any]) -> Iterator[Message]:
-    """Yield a remark if a few words among many numbers turn a column into text, which has no cut points."""
+    """Yield a remark if a few words among many numbers make a column text, so that it has no cut points."""
     texts = [label_of(value).strip(BLANKS) for value in values]
     words = [text for text in texts if not _NUMBER.fullmatch(text)]
     numbers = len(texts) - len(words)

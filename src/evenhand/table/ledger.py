@@ -1,7 +1,7 @@
-"""A hash of everything read from a table, independent of the order of rows, the engine and the order of reads.
+"""A hash of all data read from a table, independent of row order, engine and order of reads.
 
 Cells are hashed directly, since they have a canonical order. Rows are sorted by a 64-bit mix of all their values. Text
-is represented by its rank among the distinct texts, and by these texts.
+is represented by its rank among the distinct texts, and by the distinct texts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MIXED = 2**14  # rows mixed at once; they fit into a processor's cache
 
 
 class Ledger:
-    """Digests of everything read from a table; repeated reads change nothing.
+    """Digests of all data read from a table; repeated reads do not change them.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Ledger:
     def add_rows(
         self, kind: str, columns: Mapping[str, Column], groups: Cells | None = None, weight: FloatArray | None = None
     ) -> None:
-        """Record columns that were read by row, with the groups and survey weights of the rows."""
+        """Record columns read by row, with the groups and survey weights of the rows."""
         named: dict[str, Column] = {f"column {name}": column for name, column in columns.items()}
         if groups is not None:
             named |= {f"group {name}": Coded(codes, groups.labels[name]) for name, codes in groups.codes.items()}
@@ -66,12 +66,12 @@ class Ledger:
         self.add(kind, named, rows_digest(named))
 
     def digest(self) -> str:
-        """Return one SHA-256 of all reads."""
+        """Return a single SHA-256 of all reads."""
         return hashlib.sha256("\n".join(sorted(self._entries)).encode()).hexdigest()
 
 
 def rows_digest(columns: Mapping[str, Column]) -> str:
-    """Return the SHA-256 of rows, independent of the order of rows and columns.
+    """Return the SHA-256 of rows, independent of row order and column order.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def rows_digest(columns: Mapping[str, Column]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Bits:
-    """The 64 bits of each row's entry in a column: of the numbers themselves, or of codes into numbers."""
+    """The 64 bits of each row's value in a column, stored directly or as codes into distinct numbers."""
 
     numbers: npt.NDArray[np.uint64]
     codes: IntArray | None = None
@@ -114,7 +114,7 @@ class _Bits:
 
 
 def _canonical(column: Column) -> tuple[list[str] | None, _Bits]:
-    """Return the distinct texts of a column (None for numbers), and each row's rank among them, or its number.
+    """Return a column's distinct texts with each row's rank; for numbers, None and the numbers.
 
     Numbers are floats, with one zero and one not-a-number.
     """
@@ -130,7 +130,7 @@ def _canonical(column: Column) -> tuple[list[str] | None, _Bits]:
 
 
 def _one_zero(numbers: FloatArray) -> FloatArray:
-    """Return numbers with one representation of zero and of not-a-number."""
+    """Return numbers with a single representation of zero and of nan."""
     numbers = numbers + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers
@@ -151,14 +151,14 @@ def _mix(columns: list[_Bits]) -> npt.NDArray[np.uint64]:
 
 
 def _sorted_by(mixed: npt.NDArray[np.uint64], rows: IntArray) -> IntArray:
-    """Return some rows in the order of their mix."""
+    """Return some rows sorted by their mix."""
     return rows.take(np.argsort(mixed.take(rows)))
 
 
 def checksum(table: Table, columns: Mapping[str, Kind]) -> Cells:
     """Return sums by group of a mix of each row's numbers, computed in the engine.
 
-    It is used if the rows are too many to fetch. The mix of numbers ``x`` is ``h = frac((h + 997.13 y) 12345.6789)``,
+    It is used if there are too many rows to fetch. The mix of numbers ``x`` is ``h = frac((h + 997.13 y) 12345.6789)``,
     once for the size of ``x`` and once for its fraction as ``y``. Engines agree on each of these operations to the last
     bit, and on the sums (see `cells`).
     """

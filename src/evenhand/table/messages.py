@@ -1,8 +1,8 @@
-"""Remarks on a table for the reader of a result: how it was read, and what is odd about it."""
+"""Remarks on a table for readers of a result: how it was read, and anything unusual."""
 
 from __future__ import annotations
 
 from evenhand.messages import Catalogue
 
 say = Catalogue("table", "evenhand.table")
-"""Makes a message from a remark on a table."""
+"""Builds a message from a remark on a table."""

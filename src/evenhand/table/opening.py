@@ -1,4 +1,4 @@
-"""The first step of a table: opens its data, adds the columns of its roles, and makes their keys."""
+"""The first step of a table: open its data, add the columns defined by its roles, and make their keys."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from evenhand.table.validation import state_key
 
 @dataclass(frozen=True)
 class RoleKeys:
-    """The keys and states of the columns that have a role.
+    """The keys and states of the columns with a role.
 
     Parameters
     ----------
-    roles : the roles; every column that they name is in `kinds`.
+    roles : the roles, whose columns must be in `kinds`.
     kinds : the kind of every column.
-    portable : whether the engine needs SQL that every database reads.
+    portable : whether the engine needs portable SQL.
     """
 
     roles: Roles
@@ -67,7 +67,7 @@ class RoleKeys:
         return keys.prediction_state(prediction, self.kinds[prediction.column], portable=self.portable)
 
     def weights(self, exponent: int) -> list[ColumnSum]:
-        """Return the survey weight and its square as sums; none without weights."""
+        """Return the sums of the survey weight and its square; empty without weights."""
         return [] if self.roles.weight is None else weight_sums(self.roles.weight, exponent)
 
 
@@ -78,11 +78,11 @@ class OpenedTable:
     Parameters
     ----------
     data, options : the data argument, and the file options.
-    roles : the roles, with the value labels of the file and with percentiles and capacities as thresholds.
-    source : the opened data, with the columns that the roles add.
+    roles : the roles, with value labels of the file, and with percentiles and capacities converted to thresholds.
+    source : the opened data, with the columns added by the roles.
     kinds : the kind of every column.
-    derived : group columns computed from those of the data.
-    columns : the columns that were opened beside those with a role.
+    derived : group columns computed from columns of the data.
+    columns : the opened columns without a role.
     """
 
     data: TableData | None
@@ -95,7 +95,7 @@ class OpenedTable:
 
     @property
     def keys(self) -> RoleKeys:
-        """The keys of the columns that have a role."""
+        """The keys of the columns with a role."""
         return RoleKeys(self.roles, self.kinds, self.source.portable_sql)
 
     @property
@@ -104,7 +104,7 @@ class OpenedTable:
         return bool(self.source.paths) and not self.options.types_from_all_rows
 
     def reopened(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> OpenedTable:
-        """Reopen the data with more columns, or with types inferred from all rows."""
+        """Reopen the data with additional columns, or with types inferred from all rows."""
         options = self.options.model_copy(update={"types_from_all_rows": True}) if all_rows else self.options
         return open_table(self.data, options, self.roles, self.derived, self.columns | set(columns))
 
@@ -116,7 +116,7 @@ def open_table(
     derived: Mapping[str, nw.Expr] | None = None,
     more: Iterable[str] = (),
 ) -> OpenedTable:
-    """Open the columns of data that have a role, and `more`, and add the columns that its roles define.
+    """Open the columns with a role and `more`, and add the columns defined by the roles.
 
     Examples
     --------

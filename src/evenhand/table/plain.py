@@ -1,6 +1,6 @@
-"""Columns in types that every engine has: text, numbers, booleans, dates and times without a zone.
+"""Convert columns to types supported by every engine: text, numbers, booleans, dates and zoneless times.
 
-Columns of other types keep them, and are refused if they have a role.
+Columns of other types are left unchanged, and rejected if they have a role.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evenhand.table.engines import Frame, remote_engine_name
 from evenhand.table.keys import ZONE, Kind, kind_of, label_of, plain_value, unusable
 
 NOT_PLAIN = {list, tuple, dict, set, np.ndarray, bytes, bytearray, complex, time}
-"""Python types that no column may hold."""
+"""Python types that are not allowed in columns."""
 
 
 def plain_columns(frame: Frame, wanted: Collection[str] | None, missing: Sequence[str]) -> Frame:
@@ -43,7 +43,7 @@ def plain_columns(frame: Frame, wanted: Collection[str] | None, missing: Sequenc
 
 
 def _only(frame: Frame, wanted: Collection[str]) -> Frame:
-    """Return the wanted columns, or the first one if there are none, to count the rows."""
+    """Return the wanted columns; if there are none, the first column, for counting rows."""
     names = [name for name in frame.collect_schema().names() if not unusable(name)]
     chosen = [name for name in names if name in wanted] or names[:1]
     return frame.select(*chosen) if chosen else frame
@@ -54,7 +54,7 @@ def _has_zone(dtype: DType) -> bool:
 
 
 def _with_zones_as_text(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Write times with a zone in UTC; a database would take the zone of the session."""
+    """Convert times with a zone to UTC text; a database would use the zone of the session."""
     zoned = [name for name, dtype in frame.collect_schema().items() if _has_zone(dtype) and not unusable(name)]
     if not zoned or frame.implementation.is_polars():
         return frame
@@ -91,7 +91,7 @@ def _utc_in_duckdb(name: str) -> Any:
 
 
 def _plain(frame: Frame, name: str, dtype: DType, words: Sequence[str]) -> nw.Expr | nw.Series[Any] | None:
-    """Return a column in a type of every engine; None if it has one, or cannot be converted."""
+    """Return a column in a type of every engine; None if it has such a type or cannot be converted."""
     column = nw.col(name)
     if isinstance(frame, nw.DataFrame):
         typed = _plain_in_memory(frame.get_column(name), words)
@@ -112,7 +112,7 @@ def _plain(frame: Frame, name: str, dtype: DType, words: Sequence[str]) -> nw.Ex
 
 
 def _is_text_in_engine(frame: Frame, name: str) -> bool:
-    """Return whether a column of a type that narwhals does not know is a plain value that can be written as text."""
+    """Return whether a column of unknown type to narwhals is a plain value convertible to text."""
     if remote_engine_name(frame) is not None:
         return True
     native = frame.to_native()
@@ -160,7 +160,7 @@ def _plain_arrow_in_pandas(native: Any, dtype: DType) -> Any:
 
 
 def _plain_arrow(values: Any, *, decode: bool = False) -> Any:
-    """Return an Arrow column in a type that Arrow computes with; itself if it is in one, or has no plain values."""
+    """Return an Arrow column in a type supported by Arrow's functions, or unchanged if not necessary or possible."""
     pa = import_module("pyarrow")
     kind, types = values.type, pa.types
     if types.is_run_end_encoded(kind):
@@ -191,7 +191,7 @@ def is_long(column: nw.Series[Any]) -> bool:
 
 
 def _typed_objects(native: Any, words: Sequence[str]) -> Any:
-    """Return a pandas column of Python objects in one type; values of several types become text."""
+    """Return a pandas column of Python objects in a single type; mixed types become text."""
     column = native.astype(object)
     column = column.where(column.notna() & ~column.isin(words), None).infer_objects()
     if column.dtype == object:
@@ -210,12 +210,12 @@ def _typed_objects(native: Any, words: Sequence[str]) -> Any:
 
 
 def _without_words(frame: Frame, names: Sequence[str], words: Sequence[str]) -> Frame:
-    """Return the columns without the words for missing values, and without other values that are such words."""
+    """Return the columns with words for missing values, and equivalent values, made missing."""
     schema = frame.collect_schema()
     changes = []
     for name in names:
         kind = kind_of(schema[name])
-        # Truths become text, because pandas has no plain booleans with missing values.
+        # Booleans become text, because pandas has no plain booleans with missing values.
         value = nw.col(name).cast(nw.String) if kind in ("text", "boolean") else nw.col(name)
         absent = _is_word(name, kind, words)
         if absent is not None:
@@ -224,7 +224,7 @@ def _without_words(frame: Frame, names: Sequence[str], words: Sequence[str]) -> 
 
 
 def _is_word(name: str, kind: Kind, words: Sequence[str]) -> nw.Expr | None:
-    """Return a test for values that are one of the words; None if a column of this kind has none."""
+    """Return a test for values equal to one of the words; None if there are none in a column of this kind."""
     meant, value = _MEANT[kind](words) if kind in _MEANT else (), nw.col(name)
     if kind in ("date", "datetime"):
         value = plain_value(name, kind)
@@ -253,7 +253,7 @@ _MEANT: dict[Kind, Callable[[Sequence[str]], Sequence[Any]]] = {
     "datetime": _days,
     "boolean": _truths,
 }
-"""What words mean in a column of some kind."""
+"""Functions that convert missing-value words to values of a kind."""
 
 
 def _number(word: str) -> float | None:

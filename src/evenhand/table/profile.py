@@ -1,4 +1,4 @@
-"""A preview of a table: the content of each column, by its first rows."""
+"""A preview of a table: the content of each column in its first rows."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class ColumnProfile:
     ----------
     name, kind : the column and the kind of its values.
     rows, missing, distinct : the number of rows read, of missing values, and of distinct values.
-    low, high : smallest and largest number (None for text).
-    values : the values themselves if they are few, most frequent first.
-    decimal_commas : whether it is text of numbers, some with a decimal comma.
-    missing_words : if it is otherwise text of numbers, the words in it for missing values.
-    percent_signs : whether it is text of numbers with a percent sign.
+    low, high : smallest and largest number; None for text.
+    values : the distinct values if there are few, most frequent first.
+    decimal_commas : whether it is text consisting of numbers, some with a decimal comma.
+    missing_words : the words for missing values in text that otherwise consists of numbers.
+    percent_signs : whether it is text consisting of numbers with a percent sign.
     """
 
     name: str
@@ -58,19 +58,19 @@ class ColumnProfile:
 
     @property
     def two_valued(self) -> bool:
-        """Whether it holds only 0/1, booleans or yes/no words."""
+        """Whether it contains exactly two values, which are 0/1, booleans or yes/no words."""
         if self.distinct != 2:
             return False
         return all(yes_or_no(value) is not None for value in self.values)
 
     @property
     def unique(self) -> bool:
-        """Whether no value occurs twice."""
+        """Whether all values are distinct and none is missing."""
         return self.missing == 0 and self.distinct == self.rows > 1
 
     @property
     def is_number(self) -> bool:
-        """Whether it holds numbers."""
+        """Whether it contains numbers."""
         return self.kind in NUMBERS
 
 
@@ -91,7 +91,7 @@ class Look:
     _cells: dict[str, tuple[npt.NDArray[Any], BoolArray]]
 
     def unique_together(self, first: str, second: str) -> bool:
-        """Return whether no two rows have the same values in both columns."""
+        """Return whether no two rows agree in both columns."""
         pairs = np.column_stack([_codes(*self._cells[name]) for name in (first, second)])
         return len(np.unique(pairs, axis=0)) == self.rows
 
@@ -155,7 +155,7 @@ def _fetched(frame: Frame, kinds: dict[str, Kind]) -> tuple[int, dict[str, tuple
 
 
 def _only(frame: Frame, names: Sequence[str]) -> Frame:
-    """Return some columns; of DuckDB by SQL, because expressions take longer the more columns there are."""
+    """Return some columns; for DuckDB by SQL, because expressions slow down with the number of columns."""
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
         part: Frame = nw.from_native(frame.to_native().project(", ".join(map(identifier, names))))
         return part
@@ -246,7 +246,7 @@ def _text(name: str, kind: Kind, rows: int, missing: int, counts: Counter[str]) 
 
 
 def _odd_numbers(texts: Collection[str]) -> tuple[bool, tuple[str, ...], bool]:
-    """Return whether text is decimal-comma numbers, its words for missing values, and whether it is percent."""
+    """Return whether text is numbers with decimal commas, its missing-value words, and whether it is percent."""
     odd = [text for text in texts if not _NUMBER.fullmatch(text)]
     words = tuple(sorted(text for text in odd if text.strip(BLANKS).casefold() in MISSING_WORDS))
     commas, percents = (sum(bool(form.fullmatch(text)) for text in odd) for form in (COMMA_NUMBER, PERCENT))

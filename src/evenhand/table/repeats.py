@@ -1,4 +1,4 @@
-"""Rows that repeat: several rows of one person, which every interval would take for several people."""
+"""Repeated rows: several rows of one person, which intervals would treat as several people."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from evenhand.table.table import Table
 
 MANY_VALUES = 100
-"""A column with at most so many distinct values tells nobody apart."""
+"""A column needs more distinct values than this to reveal repeated rows."""
 
 DOUBTS = ("table.repeated_rows", "table.may_be_counts", "table.is_outcome")
-"""The ids of warnings that a row or a column may not be what it is taken for; the front page repeats them."""
+"""The ids of warnings about a possible misinterpretation of rows or columns, repeated on the front page."""
 
-_MOST = 20_000  # rows that are compared
-_LEAST_SHARE = 0.002  # of rows that repeat
+_MOST = 20_000  # maximum number of compared rows
+_LEAST_SHARE = 0.002  # minimum share of repeated rows
 _LEAST_PAIRS = 10
 CHANCE = "evenhand:chance"
 
 
 class Twins(NamedTuple):
-    """Rows of equal values.
+    """Counts of rows with equal values.
 
     Parameters
     ----------
-    share : of rows that are equal to another one in all columns.
-    pairs : of equal rows.
+    share : the share of rows equal to another row in all columns.
+    pairs : the number of pairs of equal rows.
     expected : the number of pairs if rows equal in the first column agreed in the others as often as rows of
         neighbouring values do.
     """
@@ -46,16 +46,16 @@ class Twins(NamedTuple):
 
     @property
     def belong_together(self) -> bool:
-        """Whether so many equal rows are hardly chance: at least twice as many as expected."""
+        """Whether there are too many equal rows for chance: at least twice as many as expected."""
         return self.share >= _LEAST_SHARE and self.pairs >= max(_LEAST_PAIRS, 2.0 * self.expected)
 
 
 def repeat_notes(table: Table) -> Iterator[Message]:
     """Yield a warning if rows repeat, in a table without ids or counts.
 
-    Rows are compared in all columns with a role, if one of them has more than 100 distinct values. Of a longer table
-    about 20,000 rows are compared. In memory they are those of some values of that column, drawn by their digits, so
-    that equal rows are all drawn, or none; elsewhere they are the first rows, since another pass over a file or a
+    Rows are compared in all columns with a role, if one column has more than 100 distinct values. In longer tables
+    about 20,000 rows are compared. In memory, all rows of some values of that column are drawn by a hash, so
+    that equal rows are drawn together; elsewhere the first rows are used, since another pass over a file or a
     database can take seconds.
     """
     if not (table.roles.id is None and table.roles.count is None and table.roles.cluster is None):
@@ -76,12 +76,12 @@ def repeat_notes(table: Table) -> Iterator[Message]:
 
 
 def count_twins(telling: npt.NDArray[Any], others: Sequence[npt.NDArray[Any]]) -> Twins:
-    """Count the rows that are equal in a column of many values and in all others.
+    """Count the rows that are equal in a column with many values and in all others.
 
     Parameters
     ----------
     telling
-        The column of many values.
+        The column with many values.
     others
         The other columns.
 
@@ -106,7 +106,7 @@ def count_twins(telling: npt.NDArray[Any], others: Sequence[npt.NDArray[Any]]) -
 
 
 def hash_stages(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
-    """Yield the stages that hash each row's numbers to a pseudo-random number between 0 and 1, in the column CHANCE."""
+    """Yield stages that hash each row's numbers to a pseudo-random number in [0, 1), in the column CHANCE."""
     chance = nw.col(CHANCE)
     yield {CHANCE: nw.lit(0.5)}
     for number in [*numbers, nw.lit(0.0), nw.lit(0.0)]:
@@ -115,7 +115,7 @@ def hash_stages(numbers: Iterable[nw.Expr]) -> Iterator[Mapping[str, nw.Expr]]:
 
 
 def _numbers(table: Table) -> dict[str, nw.Expr]:
-    """Return the columns of numbers that have a role: scores and the survey weight."""
+    """Return the numeric columns with a role: scores and the survey weight."""
     scores = [table.prediction(model).column for model in table.models if table.has_scores(model)]
     weight = [] if table.roles.weight is None else [table.roles.weight]
     return {f"number:{column}": nw.col(column).cast(nw.Float64) for column in (*scores, *weight)}
@@ -132,7 +132,7 @@ def _states(table: Table) -> dict[str, nw.Expr]:
 
 
 def _codes(columns: Sequence[npt.NDArray[Any]]) -> IntArray:
-    """Return codes of the distinct rows of columns, in the order of their values."""
+    """Return codes of the distinct rows of several columns, in sorted order."""
     order = np.lexsort(columns)
     new = np.zeros(len(order), dtype=np.bool_)
     for column in columns:

@@ -16,7 +16,7 @@ from evenhand.settings import Settings
 MISSING = "(missing)"
 SMALL = "(small groups)"
 UNNAMED = (MISSING, SMALL)
-"""Labels of unknown or hidden groups. They are displayed, and not compared."""
+"""Labels of unknown or hidden groups, which are displayed but not compared."""
 TIMES = " × "
 LARGEST_SCORE = 1e15
 _LONGEST_WORD = 40
@@ -49,11 +49,11 @@ Word: TypeAlias = Annotated[str, AfterValidator(_short_word)]
 
 
 class Percentile(Settings):
-    """A threshold that is a percentile of the scores, of all people or some.
+    """A threshold at a percentile of the scores of all or some people.
 
     Parameters
     ----------
-    of : the percentile, between 0 and 100: the percentage of those people who are not selected.
+    of : the percentile, between 0 and 100: the percentage of these people who are not selected.
     among : the column that selects the people; by default all.
     value : its value for these people.
 
@@ -79,17 +79,17 @@ class Prediction(Settings):
 
     Parameters
     ----------
-    column : the column that holds them.
+    column : the column of the predictions.
     kind : 'score', 'decision' or 'number' (a salary, a price, a grade); by default text, booleans and whole numbers are
         decisions, other numbers scores.
     threshold : a person is selected if the score is above it.
     percentile : the threshold as a percentile of the scores, of all people or some: `of`, `among`, `value`.
-    capacity : how many people can be selected, those with the highest scores: a whole number, or a share below 1.
+    capacity : the number of people to select by highest score: a whole number, or a share below 1.
     selected : the value of a decision column that means "selected" (default: 1, true, yes).
-    favourable : the decision that is good for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag);
-        of a number, 'higher' (a salary) or 'lower' (a price).
+    favourable : the favourable decision for the person: 'selected' (a loan, a job) or 'not_selected' (a risk flag);
+        for a number, 'higher' (a salary) or 'lower' (a price).
     range : the lowest and highest possible score.
-    selected_word : what the model does to a person it selects, as a verb for its sentences: "flags", "refuses".
+    selected_word : the verb for selecting a person in sentences: "flags", "refuses".
     """
 
     column: str
@@ -136,7 +136,7 @@ class Prediction(Settings):
         return self
 
     def _check_number(self) -> None:
-        """Refuse what only numbers, or only scores and decisions, can have."""
+        """Raise for settings that only fit numbers, or only fit scores and decisions."""
         of_numbers = self.favourable in ("higher", "lower")
         if self.favourable is not None and of_numbers != (self.kind == "number"):
             raise SettingError(
@@ -258,7 +258,7 @@ class Roles(Settings):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Every column of the data that has a role."""
+        """All columns of the data with a role."""
         predictions = self.predictions.values()
         among = (prediction.percentile.among for prediction in predictions if prediction.percentile is not None)
         single = (self.id, self.outcome, self.weight, self.count, self.cluster)
@@ -268,7 +268,7 @@ class Roles(Settings):
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Every column of a grouping, once, in the order given."""
+        """All columns of groupings, without repetitions, in the given order."""
         return tuple(dict.fromkeys(column for grouping in self.groups for column in grouping))
 
 
@@ -281,10 +281,10 @@ _OF_EACH_PREDICTION = ("threshold", "percentile", "capacity", "favourable", "sel
 
 
 def make_roles(**arguments: object) -> Roles:
-    """Build roles from the arguments of `Table`; some of them are defaults of every prediction.
+    """Build roles from the arguments of `Table`; some arguments are defaults for every prediction.
 
-    Without predictions, an outcome that is a number is itself compared between groups. With one, predictions are
-    numbers; an outcome of numbers is a number, unless its `positive` value is named.
+    Without predictions, a numeric outcome is itself compared between groups. With a numeric outcome, predictions are
+    numbers; with numeric predictions, the outcome is numeric too, unless its `positive` value is named.
     """
     defaults = _without_none({name: arguments.pop(name, None) for name in _OF_EACH_PREDICTION})
     named = _named(arguments.get("predictions"))
@@ -307,7 +307,7 @@ def _without_none(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _named(predictions: object) -> dict[str, object]:
-    """Return predictions by model name, given a column, a list of columns, or a mapping."""
+    """Return predictions by model name, from a column, a list of columns, or a mapping."""
     if predictions is None:
         return {}
     if isinstance(predictions, str):

@@ -1,6 +1,6 @@
-"""Rows, for statistics that cells cannot give: as arrays, as codes of values, or derived in the engine.
+"""Rows, for statistics that cells cannot provide: as arrays, as codes, or derived in the engine.
 
-Text is compared in the data's engine. It returns one number per row, and the distinct values once.
+Text is compared in the data's engine, which returns one number per row, and the distinct values once.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Stages: TypeAlias = Sequence[Mapping[str, nw.Expr] | nw.Expr]
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRows:
-    """One model's scores, or decisions if it has none: by row, or in fine bins if the table is too long.
+    """One model's scores or decisions: by row, or in fine bins if the table is too long.
 
     Parameters
     ----------
     score, positive : the score and whether the outcome is positive, in canonical order.
-    weight, squares : sums of the survey weights (1 without them) and of their squares.
+    weight, squares : sums of the survey weights and of their squares; weights are 1 if there are none.
     groups : the group codes of the rows, with the number of rows in each entry.
-    binned : whether scores are binned, so that scores of one bin count as tied.
-    selected : whether the model selects the people of an entry; read for survey weights only.
+    binned : whether scores are binned, so that scores in the same bin are tied.
+    selected : whether the model selects the people of an entry; only available with survey weights.
     """
 
     score: FloatArray
@@ -52,11 +52,11 @@ class ScoreRows:
 
     @cached_property
     def auc(self) -> tuple[float, FloatArray]:
-        """The AUC of all people, and each entry's contribution to its error; computed once."""
+        """The AUC of all people, and each entry's influence on it; computed once."""
         return auc_influence(self.score, self.positive, weight=self.weight)
 
     def where(self, keep: BoolArray) -> ScoreRows:
-        """Return the entries where a mask is True."""
+        """Return the entries selected by a mask."""
         return ScoreRows(
             score=self.score[keep],
             positive=self.positive[keep],
@@ -70,12 +70,12 @@ class ScoreRows:
 
 @dataclass(frozen=True)
 class NumberRows:
-    """One model's numbers, such as predicted salaries, one entry per row, sorted.
+    """One model's numbers, such as predicted salaries: one entry per row, sorted.
 
     Parameters
     ----------
     value : the numbers.
-    outcome : the true ones, or None if the table has no outcome.
+    outcome : the true numbers; None if the table has no outcome.
     weight : survey weights, or None.
     groups : the group codes of the rows.
     """
@@ -86,7 +86,7 @@ class NumberRows:
     groups: Cells
 
     def where(self, keep: BoolArray | IntArray) -> NumberRows:
-        """Return the entries at the positions, or where the boolean mask is True."""
+        """Return the entries at the given positions, or selected by a mask."""
         return NumberRows(
             self.value[keep],
             None if self.outcome is None else self.outcome[keep],
@@ -97,7 +97,7 @@ class NumberRows:
 
 @dataclass(frozen=True)
 class PersonRows:
-    """Columns, scores and groups of every person, one entry per row in canonical order.
+    """Columns, scores and groups of all people: one entry per row, in canonical order.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class PersonRows:
     ids: tuple[str, ...] | None
 
     def where(self, keep: BoolArray | IntArray) -> PersonRows:
-        """Return the people at the positions, or where the boolean mask is True."""
+        """Return the people at the given positions, or selected by a mask."""
         if keep.dtype == np.bool_ and keep.all():
             return self
         rows = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep
@@ -130,7 +130,7 @@ class PersonRows:
 
 @dataclass(frozen=True)
 class CodedRows:
-    """Columns as codes into their distinct values, one entry per row, in the engine's order.
+    """Columns as codes into their distinct values: one entry per row, in the engine's order.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class CodedRows:
 
 @dataclass(frozen=True)
 class _Fetched:
-    """Expressions of the rows as arrays, in the engine's order, with groups and survey weights."""
+    """Expressions evaluated for all rows as arrays, in the engine's order, with groups and survey weights."""
 
     arrays: dict[str, Any]
     groups: Cells
@@ -165,7 +165,7 @@ _MOST_CODED_IN_ENGINE = 1_000  # values, which an engine would look up in as man
 def _fetch_rows(
     table: Table, columns: Mapping[str, nw.Expr], strata: Cells | None = None, within: Sequence[str] = ()
 ) -> _Fetched:
-    """Return expressions with groups, and the columns `within` as coded in `strata`."""
+    """Return evaluated expressions with the groups, including the columns `within` coded as in `strata`."""
     group_columns = [*table.roles.group_columns, *within]
     many = [c for c in within if strata is not None and len(strata.labels[column_key(c)]) > _MOST_CODED_IN_ENGINE]
     codes = {
@@ -205,7 +205,7 @@ def _one_per_row(table: Table, codes: dict[str, IntArray]) -> Cells:
 
 
 def read_scores(table: Table, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> ScoreRows:
-    """Return one model's scores by row, with survey weights also its decisions."""
+    """Return one model's scores by row, and with survey weights also its decisions."""
     column, weighted = table.prediction(model).column, table.roles.weight is not None
     selected, positive = table.prediction_state(model) == YES, table.outcome_state() == YES
     score = nw.col(column) if table.has_scores(model) else selected
@@ -244,7 +244,7 @@ def read_numbers(table: Table, model: str, strata: Cells | None = None, within: 
 
 
 def binned_scores(cells: Cells) -> ScoreRows:
-    """Return binned scores as rows, with the bin in place of the score."""
+    """Return binned scores as rows, with the bin number as the score."""
     bins = np.array([int(label) for label in cells.labels["bin"]], dtype=np.float64)[cells.codes["bin"]]
     is_yes = np.array([label == str(YES) for label in cells.labels.get("outcome", ("",))], dtype=np.bool_)
     outcome = cells.codes.get(
@@ -291,7 +291,7 @@ def _canonical_order(people: PersonRows, ids: Coded | None) -> IntArray:
 
 
 def _lexsorted(sort_keys: Sequence[Any]) -> IntArray:
-    """Return NumPy's `lexsort`, several times as fast if the primary key, the last, has few ties.
+    """Return the same order as NumPy's `lexsort`, but faster if the primary key, the last, has few ties.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def _lexsorted(sort_keys: Sequence[Any]) -> IntArray:
 
 
 def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
-    """Return columns, by names of the caller's choice, as codes into their distinct values."""
+    """Return columns, by names chosen by the caller, as codes into their distinct values."""
     plain = [column for column in table.roles.group_columns if column not in table.roles.cuts]
     ranges = [column for column in table.roles.group_columns if column not in plain]
     coded_columns = {f"column:{name}": (column, table.kinds[column]) for name, column in columns.items()}
@@ -325,7 +325,7 @@ def read_coded(table: Table, columns: Mapping[str, str]) -> CodedRows:
 
 
 def _known_codes(cells: Cells, column: str, coded: Coded) -> IntArray:
-    """Return the codes of a column in cells."""
+    """Return the codes of a group column as in the table's cells."""
     codes_by_value = cells.values[column_key(column)]
     missing = cells.missing_code(column_key(column))
     codes = [codes_by_value.get(value, missing) for value in (*coded.values, None)]  # None is for missing values
@@ -337,14 +337,14 @@ def _known_codes(cells: Cells, column: str, coded: Coded) -> IntArray:
 
 @dataclass(frozen=True)
 class DerivedRows:
-    """The rows of a table in its own engine, with derived columns, stage by stage.
+    """The rows of a table in its engine, with derived columns, stage by stage.
 
-    Their source columns are named to `Table.read_in_engine` first, so that the hash of the data covers them.
+    Their source columns must first be passed to `Table.read_in_engine`, so that the hash of the data covers them.
 
     Parameters
     ----------
     table : the table.
-    stages : each a set of columns computed from those before, so that no expression is computed twice; or a filter of
+    stages : each either a set of columns computed from earlier ones, to compute no expression twice, or a filter of
         rows.
 
     Examples
@@ -360,27 +360,27 @@ class DerivedRows:
     stages: Stages = ()
 
     def cells(self, keys: Sequence[Key], sums: Sequence[ColumnSum], *, groups: bool = True) -> Cells:
-        """Return counts and sums by some keys, and by the table's groups."""
+        """Return counts and sums by the given keys, and by the table's groups."""
         group_keys = self.table.group_keys() if groups else []
         return self._run(lambda frame: reduce(frame, [*group_keys, *keys], sums))
 
     def values(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
-        """Return expressions of the rows as arrays, in the engine's order."""
+        """Return expressions evaluated for all rows as arrays, in the engine's order."""
         arrays = self._run(lambda frame: fetch_arrays(frame.select(**columns)))
         return {name: np.asarray(values) for name, values in arrays.items()}
 
     def first(self, rows: int, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
-        """Return expressions of the first rows as arrays, in the engine's order."""
+        """Return expressions evaluated for the first rows as arrays, in the engine's order."""
         arrays = self._run(lambda frame: fetch_arrays(frame.head(rows).select(**columns)))
         return {name: np.asarray(values) for name, values in arrays.items()}
 
     def rows(self, columns: Mapping[str, nw.Expr]) -> dict[str, Any]:
-        """Return expressions as arrays; raise if a remote engine would send too many rows."""
+        """Return expressions evaluated for all rows; raise if a remote engine would send too many rows."""
         self._run(require_few_rows)
         return self.values(columns)
 
     def extremes(self, columns: Mapping[str, nw.Expr]) -> dict[str, tuple[float, float]]:
-        """Return the lowest and the highest value of each expression."""
+        """Return the minimum and the maximum of each expression."""
         ends = {f"low:{name}": column.min() for name, column in columns.items()}
         ends |= {f"high:{name}": column.max() for name, column in columns.items()}
         values = self.values(ends)
@@ -389,7 +389,7 @@ class DerivedRows:
     def more_than(self, most: int, columns: Mapping[str, nw.Expr]) -> bool:
         """Return whether the expressions have more than `most` distinct rows.
 
-        The first rows are tried first: all distinct rows of a long table would fill the memory.
+        The first rows are tried first, because all distinct rows of a long table could fill the memory.
         """
 
         def number(frame: Frame) -> int:
@@ -398,7 +398,7 @@ class DerivedRows:
         return self._run(lambda frame: number(frame.head(5 * most))) > most or self._run(number) > most
 
     def frequent(self, columns: Mapping[str, nw.Expr], least: int = 1) -> dict[str, Any]:
-        """Return the distinct rows that occur at least `least` times, with their number `n` and weights `w`, `ww`."""
+        """Return the distinct rows occurring at least `least` times, with their number `n` and weights `w`, `ww`."""
         rows = self._run(lambda frame: fetch_arrays(self._counted(frame, columns).filter(nw.col("n") >= least)))
         order = np.lexsort([np.asarray(rows[name]) for name in columns])
         return {name: np.asarray(values)[order] for name, values in rows.items()}

@@ -1,4 +1,4 @@
-"""Opening data: a data frame of any library, a mapping of columns, or files read by DuckDB without loading."""
+"""Open data: a data frame of any library, a mapping of columns, or files read by DuckDB without loading."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Opened data: a narwhals frame, the library it came from, and the paths of files.
+    """Opened data: a narwhals frame, its original library, and the paths of files.
 
-    `names` are the columns of the data, and `frame` has those that were asked for. `connection` is evenhand's DuckDB
-    connection that reads it, if there is one; `labels` are value labels of the file; `all_rows` is the frame with all
-    rows and `counted_filter` the filter of the rows that count, if some do not.
+    `names` are all columns of the data, and `frame` has the requested columns. `connection` is evenhand's DuckDB
+    connection for it, if any; `labels` are value labels of the file; `all_rows` is the frame before filtering
+    and `counted_filter` the filter, if there is one.
     """
 
     frame: Frame
@@ -63,18 +63,18 @@ class Source:
     counted_filter: nw.Expr | None = None
 
     def kinds(self) -> dict[str, Kind]:
-        """Return the kind of every column; those that were not asked for are unread."""
+        """Return the kind of every column; columns not requested are 'unread'."""
         with engine_errors():
             kinds = kinds_of(self.frame.collect_schema())
         return {name: "other" if unusable(name) else kinds.get(name, "unread") for name in self.names} | kinds
 
     @property
     def portable_sql(self) -> bool:
-        """Whether the engine needs SQL that every database reads."""
+        """Whether the engine needs portable SQL."""
         return needs_portable_sql(self.frame)
 
     def with_filter(self, counted_filter: nw.Expr, note: Message) -> Source:
-        """Return the source with the rows that count, and a note on the others."""
+        """Return the source with only the rows selected by a filter, and a note on the rest."""
         return replace(
             self,
             frame=self.frame.filter(counted_filter),
@@ -84,14 +84,14 @@ class Source:
         )
 
     def fingerprints(self) -> list[dict[str, str | int]]:
-        """Return name, size and SHA-256 of each file; empty for data that is not in files."""
+        """Return name, size and SHA-256 of each file; empty if the data are not in files."""
         return [
             {"name": os.path.basename(path), "bytes": os.path.getsize(path), "sha256": _sha256(path)}
             for path in self.paths
         ]
 
     def first_rows(self, bad: nw.Expr, most: int) -> list[int]:
-        """Return the numbers of the first bad rows, counted from 1; empty if rows have no order."""
+        """Return the numbers of the first bad rows, counted from 1; empty if the rows have no order."""
         frame = self.frame if self.all_rows is None else self.all_rows
         marked = frame.select(evenhand_bad=bad if self.counted_filter is None else bad & self.counted_filter)
         if remote_engine_name(marked) is not None:
@@ -109,7 +109,7 @@ class Source:
         return [int(row[0]) for row in first]
 
     def head(self, rows: int) -> Frame:
-        """Return the first rows; those of a file are cached, since every access would read the file again."""
+        """Return the first rows; rows of a file are cached, since every access would read the file again."""
         if self.connection is None:
             return self.frame.head(rows)
         native = self.frame.to_native()
@@ -121,7 +121,7 @@ class Source:
 
 @contextmanager
 def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Make DuckDB keep the order of rows, which costs memory and is rarely needed."""
+    """Make DuckDB preserve the row order, which costs memory and is rarely needed."""
     connection.execute("set preserve_insertion_order = true")
     try:
         yield
@@ -131,7 +131,7 @@ def _in_order(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextmanager
 def _each_apart(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let DuckDB compute each column by itself; the search for common parts takes minutes for thousands of columns."""
+    """Disable DuckDB's search for common subexpressions, which takes minutes for thousands of columns."""
     connection.execute("set disabled_optimizers = 'common_subexpressions'")
     try:
         yield
@@ -144,7 +144,7 @@ def open_source(
     options: FileOptions = FileOptions(),  # noqa: B008 it is frozen
     columns: Collection[str] | None = None,
 ) -> Source:
-    """Open a data frame, a mapping of columns, or the path or glob of files: some columns, or all of them.
+    """Open some or all columns of a data frame, a mapping of columns, or the path or glob of files.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def _open_frame(data: TableData | None, options: FileOptions, columns: Collectio
     if isinstance(frame, nw.DataFrame) and backend == "pyarrow":
         kept = [name for name in names if columns is None or name in columns]
         if any(is_long(frame.get_column(name)) for name in kept):
-            # Arrow does not compare or multiply such numbers with fractions; DuckDB reads the same memory.
+            # Arrow cannot compare or multiply such numbers with fractions; DuckDB reads the same memory.
             refuse_repeated_names(frame.columns, "the Arrow table", any_case=True)
             own_connection = connect()
             frame = nw.from_native(own_connection.from_arrow(frame.to_native()))
@@ -211,7 +211,7 @@ def _as_narwhals(data: TableData | None) -> Frame:
 
 
 def fetch(frame: Frame) -> dict[str, list[Any]]:
-    """Return a small frame as Python lists, with None for missing values; a lazy frame runs in its engine."""
+    """Return a small frame as Python lists with None for missing values; a lazy frame is executed in its engine."""
     if isinstance(frame, nw.DataFrame):
         return {name: _listed(frame.get_column(name)) for name in frame.columns}
     if frame.implementation.is_duckdb():
@@ -222,7 +222,7 @@ def fetch(frame: Frame) -> dict[str, list[Any]]:
 
 
 def fetch_arrays(frame: Frame) -> dict[str, npt.NDArray[Any]]:
-    """Return a frame of numbers without missing values as NumPy arrays."""
+    """Return a numeric frame without missing values as NumPy arrays."""
     if isinstance(frame, nw.DataFrame):
         return {name: frame.get_column(name).to_numpy() for name in frame.columns}
     if frame.implementation.is_duckdb():
@@ -239,13 +239,13 @@ def _listed(column: nw.Series[Any]) -> list[Any]:
 
 
 def _eager_names(data: object) -> list[str]:
-    """Return the column names of a pandas-like frame or an Arrow table, where names can repeat."""
+    """Return the column names of a pandas-like frame or an Arrow table, which may repeat."""
     names: Any = getattr(data, "columns", ()) if hasattr(data, "iloc") else getattr(data, "column_names", ())
     return [str(name) for name in names]
 
 
 def _with_text_names(data: T) -> T:
-    """Convert the column names of a pandas-like frame to text, as in roles."""
+    """Return a pandas-like frame with column names converted to text, as in roles."""
     names = getattr(data, "columns", ()) if hasattr(data, "iloc") else ()
     if all(isinstance(name, str) for name in names):
         return data
@@ -254,7 +254,7 @@ def _with_text_names(data: T) -> T:
 
 
 def _arrays_of(columns: Mapping[Any, Any], wanted: Collection[str] | None, missing: Sequence[str]) -> dict[str, Any]:
-    """Return the wanted columns of a mapping as arrays that DuckDB can read."""
+    """Return the wanted columns of a mapping as arrays readable by DuckDB."""
     if not columns:
         raise DataError("the mapping has no columns.")
     named = {str(name): _array(values) for name, values in columns.items()}
@@ -299,7 +299,7 @@ def _readable_objects(array: npt.NDArray[Any], missing: Sequence[str]) -> npt.ND
 
 
 def _is_missing(value: Any, words: Collection[str]) -> bool:
-    """Return whether a Python value is a word for missing, None, not-a-number, not-a-time or the NA of pandas."""
+    """Return whether a Python value is missing: a word for missing, None, nan, NaT or pandas' NA."""
     if isinstance(value, str):
         return value in words
     if value is None or type(value).__name__ == "NAType":
@@ -310,7 +310,7 @@ def _is_missing(value: Any, words: Collection[str]) -> bool:
 
 
 def _is_mixed(kinds: set[type]) -> bool:
-    """Return whether Python values have several types that no column can hold together."""
+    """Return whether Python values have several types that cannot share a column."""
     numbers = {kind for kind in kinds if kind is not bool and issubclass(kind, int | float | Decimal | np.number)}
     return len(kinds - numbers) + bool(numbers) > 1
 
@@ -325,7 +325,7 @@ def _sha256(path: str) -> str:
 
 
 def with_thresholds(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> tuple[Roles, Source]:
-    """Return roles whose percentiles and capacities are thresholds, and the source with notes on them."""
+    """Return roles with percentiles and capacities converted to thresholds, and the source with notes."""
     predictions, notes = dict(roles.predictions), list(source.notes)
     for name, prediction in predictions.items():
         if prediction.percentile is not None or prediction.capacity is not None:
@@ -338,7 +338,7 @@ def with_thresholds(roles: Roles, source: Source, kinds: Mapping[str, Kind]) -> 
 
 
 def _cut(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Prediction) -> tuple[float, Message]:
-    """Return the threshold that a percentile or a capacity of a model's scores means, and a note on it."""
+    """Return the threshold implied by a percentile or a capacity of a model's scores, and a note."""
     percentile, whom = prediction.percentile, say("everybody")
     role = "capacity" if percentile is None else "percentile"
     what = problem("`{role}` of the model {model!r}", role=role, model=model)
@@ -373,9 +373,9 @@ def _cut(source: Source, kinds: Mapping[str, Kind], model: str, prediction: Pred
 
 
 def _capacity(scores: FloatArray, model: str, capacity: float) -> tuple[float, Message]:
-    """Return the highest score that is not selected, and a note; people who share it are not, so that nobody is drawn.
+    """Return the highest score that is not selected, and a note; people tied at the cut-off are not selected.
 
-    `scores` are in falling order.
+    `scores` must be in descending order.
     """
     places = int(capacity * len(scores)) if capacity < 1 else int(capacity)
     if not 0 < places < len(scores):

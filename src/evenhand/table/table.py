@@ -1,4 +1,4 @@
-"""`Table`: any data with the roles of its columns, validated once."""
+"""`Table`: data from any source with the roles of its columns, validated once."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ _USER_NAMES = (
     "score_rows",
     "settings",
 )
-"""The attributes that tab completion shows; the others are for authors of audits."""
+"""The attributes shown by tab completion; all others are for authors of audits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """The checked data of a table, and a record of what was read.
+    """The checked data of a table, and the record of reads.
 
     Parameters
     ----------
     checked : the opened and checked data.
-    ledger : digests of everything read.
+    ledger : digests of all data read.
     fitted : the models fitted by evenhand.
     """
 
@@ -88,14 +88,14 @@ class _State:
 
     @cached_property
     def reduction_cache(self) -> dict[str, Cells]:
-        """The cells of all previous reductions, by name."""
+        """The cells of all reductions so far, by name."""
         return {"counts": self.checked.cells}
 
 
 class Table:
     """A table of decisions or scores with the roles of its columns.
 
-    Roles and rows are validated once, here; every problem is reported in one `DataError`.
+    Roles and rows are validated once, on construction; all problems are reported in one `DataError`.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ class Table:
     id
         Column that identifies a person; it must not repeat. An array or a Series may replace any column name.
     outcome, positive
-        Column of what really happened, and the value that counts as positive (default: 1, true, yes).
+        Column of the true outcome, and the value that counts as positive (default: 1, true, yes).
     outcome_kind
-        'number' if the outcome is a number, such as a salary. Without `predictions` it is itself compared between
-        groups; else these are numbers, too, and their errors are compared.
+        'number' for a numeric outcome, such as a salary. Without `predictions` it is itself compared between
+        groups; otherwise the predictions are numbers, too, and their errors are compared.
     groups
         Columns that define groups; a list inside the list is an intersection: ``["race", "sex", ["race", "sex"]]``.
     cuts
@@ -117,33 +117,33 @@ class Table:
         Names of groups, by column and value: ``{"black": {0: "not Black", 1: "Black"}}``. Values of one label are one
         group. Without a label, a bare number, yes or no is called by its column: "black = 1".
     one_hot
-        Groups that are spread over columns of 0 and 1, by the name of the group column that they become:
+        Groups encoded as several 0/1 columns, by the name of the group column to build from them:
         ``{"race": ["race_black", "race_white"]}``. ``labels`` may name them by column.
     predictions
         Columns by model name, ``{"xgboost": "risk"}``; settings of one model as a mapping,
         ``{"compas": {"column": "decile", "threshold": 4, "range": [1, 10], "favourable": "not_selected"}}``.
     threshold, percentile, capacity, favourable, selected_word
         Defaults for all predictions: selected if the score is above the threshold, or above a percentile of the
-            scores, as ``{"of": 62, "among": "charge", "value": "felony"}``, or among so many of the highest scores (a
-            whole number of people, or a share below 1); whether being selected is good for the
-            person ('selected') or bad ('not_selected'), of a number which side is good ('higher' or 'lower'); the verb
-            of the findings, "selects" or your own: "flags", "refuses".
+            scores, as ``{"of": 62, "among": "charge", "value": "felony"}``, or among the `capacity` highest scores (a
+            whole number of people, or a share below 1); whether selection is good for the
+            person ('selected') or bad ('not_selected'), for numbers which side is good ('higher' or 'lower'); the verb
+            in the findings, "selects" by default: "flags", "refuses".
     people
-        What a row is, in the findings: "households", "applicants".
+        The noun for the rows in the findings: "households", "applicants".
     weight
-        Column of survey weights: how much a person counts.
+        Column of survey weights.
     count
-        Column of whole numbers: how many people a row stands for. A row with a count of 3 is the same as three rows.
+        Column with the number of people per row. A row with a count of 3 is equivalent to three rows.
     cluster
-        Column of what rows have in common if some belong together: a person, a household, a judge, a prompt. Rows of
-        one cluster are not independent, and intervals and tests allow for it.
+        Column of clusters of related rows: the person, the household, the judge, the prompt. Rows in
+        the same cluster are not independent, which intervals and tests take into account.
     missing
-        'error' (default) or 'drop': what to do with rows whose outcome or prediction is missing. A missing
-        group is never dropped: it is a row of its own, "(missing)", left out of gaps.
+        'error' (default) or 'drop': the treatment of rows with a missing outcome or prediction. A missing
+        group is never dropped: it is reported as "(missing)" and left out of gaps.
     encoding, delimiter, decimal, missing_values
-        How to read a text file, if the defaults are wrong.
+        Options for reading a text file.
     memory_limit
-        How much memory DuckDB may fill while it reads files, such as "4GB" (default: four fifths of the machine's);
+        The memory limit of DuckDB for reading files, such as "4GB" (default: four fifths of the machine's memory);
             the rest goes to temporary files.
 
     Examples
@@ -236,12 +236,12 @@ class Table:
         Parameters
         ----------
         y_true, sample_weight
-            What really happened, and survey weights.
+            The true outcomes, and survey weights.
         y_pred, y_score
-            Decisions, and scores; one is required. A mapping holds those of several models by name. With
-            `outcome_kind="number"`, `y_pred` holds numbers, and without it those of `y_true` are compared.
+            Decisions, and scores; at least one is required. A mapping has the arrays of several models by name. With
+            `outcome_kind="number"`, `y_pred` contains numbers; without `y_pred` the numbers of `y_true` are compared.
         sensitive_features
-            The groups: an array, a Series, a data frame or a mapping of several.
+            The groups: an array, a Series, a data frame, or a mapping of arrays.
         **settings
             Any other argument of `Table`: `positive`, `outcome_kind`, `threshold`, `favourable`, `cuts`, `missing`.
 
@@ -263,24 +263,24 @@ class Table:
 
     @classmethod
     def _from_state(cls, state: _State) -> Self:
-        """Return a table of data that is already opened and checked."""
+        """Return a table from already opened and checked data."""
         table = cls.__new__(cls)
         table._state = state
         return table
 
     def with_data(self, data: TableData | None) -> Self:
-        """Return a table with the same roles for other data, such as its own with columns added."""
+        """Return a table with the same roles for other data, such as the same data with added columns."""
         opened = open_table(data, self._opened.options, self.roles, self._opened.derived, self._columns)
         return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
     def with_groups(self, columns: Mapping[str, nw.Expr], roles: Roles) -> Self:
-        """Return the table with group columns computed from its data, and new roles."""
+        """Return the table with new roles and with group columns computed from its data."""
         opened = open_table(self.data, self._opened.options, roles, columns, self._columns)
         return self._from_state(_State(checked=check_table(opened), fitted=self._state.fitted))
 
     @property
     def _columns(self) -> frozenset[str]:
-        """The columns that have a role or were read beside them."""
+        """The columns with a role, and the columns read additionally."""
         return self.roles.columns | self._reader()._opened.columns
 
     def __dir__(self) -> list[str]:
@@ -323,17 +323,17 @@ class Table:
 
     @property
     def rows(self) -> int:
-        """The number of rows, without those dropped."""
+        """The number of rows, without dropped rows."""
         return self.cells.rows
 
     @property
     def dropped(self) -> int:
-        """The number of rows dropped because the outcome or a prediction is missing."""
+        """The number of rows dropped for a missing outcome or prediction."""
         return self._checked.dropped
 
     @property
     def backend(self) -> str | None:
-        """The data frame library of the data, or None for files and mappings."""
+        """The data frame library of the data; None for files and mappings."""
         return self.source.backend
 
     @property
@@ -353,12 +353,12 @@ class Table:
         return self.roles.predictions[model]
 
     def has_scores(self, model: str) -> bool:
-        """Return whether a model's column holds scores rather than decisions."""
+        """Return whether a model's column contains scores rather than decisions."""
         prediction = self.prediction(model)
         return keys.prediction_kind(prediction, self.kinds[prediction.column]) == "score"
 
     def has_numbers(self, model: str) -> bool:
-        """Return whether a model's column holds numbers, such as salaries, rather than scores or decisions."""
+        """Return whether a model's column contains numbers, such as salaries, rather than scores or decisions."""
         return self.prediction(model).kind == "number"
 
     def counts(self, model: str, within: Sequence[str] = ()) -> Cells:
@@ -371,14 +371,14 @@ class Table:
     def score_cells(self, model: str, within: Sequence[str] = (), bins: int = 10) -> Cells:
         """Return counts and sums of scores by groups, strata, outcome, decision and score bin of one model.
 
-        The sums are those of the score, the squared error and their products, times the survey weight.
+        It sums the score, the squared error and their products, times the survey weight.
         """
         name = f"scores of {model} in {bins} bins" + (f" within {grouping_name(within)}" if within else "")
         bin_key = Key("bin", keys.score_bin(self.prediction(model), bins))
         return self._reduce(name, within, model, [*self._weights(), *self._score_sums(model)], bin_key)
 
     def score_rows(self, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> ScoreRows:
-        """Return one model's scores by row; above 5,000,000 rows, in 16,384 bins of the score's range.
+        """Return one model's scores by row, or in 16,384 bins of the range above 5,000,000 rows.
 
         With columns `within`, the groups of the rows include these, coded as in the cells `strata`.
         """
@@ -390,7 +390,7 @@ class Table:
         return self._with_type_retry(lambda table: read_scores(table, model, strata, more), within)
 
     def number_rows(self, model: str, strata: Cells | None = None, within: Sequence[str] = ()) -> NumberRows:
-        """Return one model's numbers, and the outcome if there is one, by row.
+        """Return one model's numbers by row, with the outcome if there is one.
 
         With columns `within`, the groups of the rows include these, coded as in the cells `strata`.
         """
@@ -405,7 +405,7 @@ class Table:
         return self._with_type_retry(lambda table: read_people(table, columns), columns)
 
     def read_in_engine(self, columns: Sequence[str]) -> None:
-        """Record numeric columns that `DerivedRows` will read beside the scores; raise if one is not numeric."""
+        """Record numeric columns for later reads by `DerivedRows`; raise if one is not numeric."""
         self._require_numbers(columns)
         kinds, fitted = self._reader(columns).kinds, self._state.fitted
         scores = [self.prediction(model).column for model in self.models if model not in fitted]
@@ -416,7 +416,7 @@ class Table:
     def coded_rows(self, columns: Mapping[str, str]) -> CodedRows:
         """Return columns as codes into their distinct values, by row in the engine's order, with the groups.
 
-        `columns` names each column; messages use these names, too.
+        `columns` maps names chosen by the caller to columns; error messages use these names, too.
         """
         kinds = self._reader(columns.values()).kinds
         for role, column in columns.items():
@@ -425,7 +425,7 @@ class Table:
         return self._with_type_retry(lambda table: read_coded(table, columns), columns.values())
 
     def holds_counts(self, column: str) -> bool:
-        """Return whether a column could say how many people each row stands for."""
+        """Return whether a column could be a count column."""
         return holds_counts(self._reader([column]).source, column)
 
     def _require_numbers(self, columns: Sequence[str]) -> None:
@@ -436,7 +436,7 @@ class Table:
                 raise ConfigError("column {column!r} must hold numbers, one per person; it does not.", column=column)
 
     def refuse_columns_starting(self, prefix: str) -> None:
-        """Raise if a column's name begins like those of derived columns."""
+        """Raise if a column name starts with the prefix of derived columns."""
         for column in self.kinds:
             if column.startswith(prefix):
                 raise DataError(
@@ -446,12 +446,12 @@ class Table:
                 )
 
     def weight_and_exponent(self) -> tuple[nw.Expr | None, int]:
-        """Return the survey weight as an expression, and an exponent that bounds it."""
+        """Return the survey weight as an expression (or None), and an exponent that bounds it."""
         column = self.roles.weight
         return (None if column is None else nw.col(column).cast(nw.Float64)), self._checked.weights.exponent
 
     def by_group(self, column: str, values: Mapping[str, float]) -> nw.Expr:
-        """Return a number for each row's group, by label; nan for groups without one."""
+        """Return an expression for a number per row, looked up by the group's label; nan if it has none."""
         labels = self.cells.labels[keys.column_key(column)]
         numbers = {code: float(values.get(label, float("nan"))) for code, label in enumerate(labels)}
         return keys.recoded(
@@ -475,10 +475,10 @@ class Table:
     # A record of reads ----------------------------------------------------------------------------------------
 
     def digest(self) -> str:
-        """Return one SHA-256 of everything read so far: cells, and rows with every requested column.
+        """Return a single SHA-256 of all data read so far: cells, and rows with every requested column.
 
-        It depends neither on the order of rows nor on the engine nor on the order of the reads. Scores of models fitted
-        by evenhand are not data, and are left out.
+        It is independent of row order, engine and order of reads. Scores of models fitted
+        by evenhand are left out, because they are not data.
         """
         for name, cells in self._state.reduction_cache.items():
             fitted = {state_key(model) for model in self._state.fitted} & cells.codes.keys()
@@ -494,13 +494,13 @@ class Table:
         weight: FloatArray | None = None,
         source: str = "rows",
     ) -> None:
-        """Record columns that were read by row; `source` names other data that an audit reads beside the table."""
+        """Record columns read by row; `source` names other data that an audit reads beside the table."""
         computed = {self.prediction(model).column for model in self._state.fitted} if source == "rows" else set()
         data = {name: values for name, values in columns.items() if name not in computed}
         self._state.ledger.add_rows(source, data, groups, weight)
 
     def record_table(self, source: str, other: Table) -> None:
-        """Record the reads of another table that an audit reads beside this one."""
+        """Record the reads of another table used by an audit beside this table."""
         self._state.ledger.add("table", [source], other.digest())
 
     # Reductions -----------------------------------------------------------------------------------------------
@@ -517,7 +517,7 @@ class Table:
         return cache[name]
 
     def _with_type_retry(self, read: Callable[[Self], T], columns: Iterable[str] = ()) -> T:
-        """Return the result of a read of these columns, repeated with types inferred from all rows if it fails."""
+        """Return the result of a read, retried with types inferred from all rows if the first types do not fit."""
         reader = self._reader(columns)
         try:
             return read(reader)
@@ -527,7 +527,7 @@ class Table:
             return read(self._reader(all_rows=True))
 
     def _reader(self, columns: Iterable[str] = (), *, all_rows: bool = False) -> Self:
-        """Return the table with more columns open, or with types inferred from all rows; later reads use it, too."""
+        """Return the table with additional columns open, or with types inferred from all rows; later reads reuse it."""
         reader: Self = vars(self).get("_widest", self)
         unread = [column for column in columns if reader.kinds.get(column) == "unread"]
         if unread or all_rows:
@@ -542,7 +542,7 @@ class Table:
         return [*role_keys.groups(), *strata, *states]
 
     def complete_rows(self, columns: Iterable[str] = ()) -> Frame:
-        """Return the rows without dropped ones, in the data's own engine: columns with a role, those read, and more."""
+        """Return the undropped rows in the data's engine, with all columns read so far and additional ones."""
         opened = self._reader(columns)._opened
         frame = opened.source.frame
         if self.dropped:
@@ -560,7 +560,7 @@ class Table:
         return self._opened.keys.outcome_state()
 
     def require_two_outcomes(self) -> None:
-        """Raise if the outcome is a number."""
+        """Raise if the outcome is numeric."""
         if self.roles.outcome_kind == "number":
             raise ConfigError(
                 "this needs an outcome of two values, but {outcome!r} is a number (`outcome_kind='number'`); name "
@@ -574,7 +574,7 @@ class Table:
 
     @cached_property
     def person_notes(self) -> tuple[Message, ...]:
-        """The notes of an audit that takes every row for another person: on the data, and on rows that may not be."""
+        """The notes of audits that treat rows as different people: notes on the data, repeated rows and counts."""
         return (*self.source.notes, *repeat_notes(self), *count_notes(self))
 
     def prediction_state(self, model: str) -> nw.Expr:
@@ -595,7 +595,7 @@ class Table:
         return score_sums(self.prediction(model), positive, self.roles.weight, self._checked.weights.exponent)
 
     def group_codes(self, column: str, cells: Cells | None = None) -> nw.Expr:
-        """Return the code of each row's group, as in the table's cells, or others that include the column."""
+        """Return an expression for the code of each row's group, as in the table's cells or in other cells."""
         key, portable = self._opened.keys.group(column), self.source.portable_sql
         if key.labels is not None:
             missing = key.expression == keys.NO_RANGE
@@ -616,23 +616,23 @@ def _require_column(start: Message, column: str, kinds: Mapping[str, Kind]) -> N
 def with_fitted_models(
     table: Table, *, before: Table, models: Collection[str], digest: str, notes: Sequence[Message]
 ) -> Table:
-    """Return a table with predictions fitted by evenhand, which therefore are not data.
+    """Return a table with predictions fitted by evenhand, which are not part of the data's hash.
 
     Parameters
     ----------
     table
         The table with the scores.
     before
-        The table without them; its files and notes are those of the result.
+        The table without the scores, whose files and notes the result keeps.
     models
-        The models that were fitted.
+        The names of the fitted models.
     digest
-        The digest of the rows they were fitted to.
+        The digest of the rows used for fitting.
     notes
         Remarks on the fits.
     """
     opened = table._opened
-    # The files that identify the rows are still the same.
+    # The rows are still identified by the original files.
     unique_notes = tuple(dict.fromkeys((*before.source.notes, *table.source.notes, *notes)))
     source = replace(opened.source, paths=before.source.paths, notes=unique_notes)
     checked = replace(table._checked, opened=replace(opened, source=source))

@@ -1,4 +1,4 @@
-"""One validation pass: collects every problem of a table's roles and rows."""
+"""Validate a table in one pass: collect all problems of its roles and rows."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./](\d{4}|\d\d)")
 _TIMES = frozenset(("year", "time", "date", "month", "quarter", "wave", "period", "visit", "jahr", "annee", "ano"))
 
 Misfit: TypeAlias = tuple[str | None, Message | None]
-"""A column, or None, and its problem; the problem is None if another check reports it."""
+"""A column (or None) and its problem; the problem is None if another check reports it."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The checks of a table: of the names and types of columns, of cells, and of rows."""
+    """The checks of a table's column names and types, cells and rows."""
 
     roles: Roles
     kinds: Mapping[str, Kind]
     source: Source
 
     def schema_problems(self) -> Iterator[Misfit]:
-        """Yield problems that names and types alone reveal, each with its column."""
+        """Yield the problems that names and types alone reveal, each with its column."""
         yield from name_problems(self.roles, self.kinds)
         for role, column in _role_columns(self.roles):
             fault = column_fault(column, self.kinds)
@@ -121,7 +121,7 @@ class Validation:
             )
 
     def _no_numbers(self, start: Message, column: str, advice: str = "") -> Iterator[Misfit]:
-        """Yield a problem if a column does not hold numbers; None if the table has no rows."""
+        """Yield a problem if a column is not numeric; None as the problem if the table has no rows."""
         kind = self.kinds.get(column, "other")
         if kind in (*NUMBERS, "other"):
             return
@@ -150,7 +150,7 @@ class Validation:
             yield column, None
 
     def row_problems(self, cells: Cells) -> Iterator[Message]:
-        """Yield problems of the rows, detected in the cells; rows are read only for the details."""
+        """Yield problems of the rows, detected in the cells; rows are read only for details."""
         if cells.rows == 0:
             yield problem("the data has no rows.")
             return
@@ -223,7 +223,7 @@ class Validation:
         return problems, 0 if problems else exponent_for(largest), zero
 
     def cluster_problems(self, column: str, rows: int) -> Iterator[Message]:
-        """Yield a problem if a row has no cluster."""
+        """Yield a problem if the cluster of a row is missing."""
         absent = self.absent(column)
         with engine_errors():
             missing = int(fetch(self.source.frame.select(n=as_number(absent).sum()))["n"][0] or 0)
@@ -265,7 +265,7 @@ class Validation:
             )
 
     def _long_table(self, column: str) -> Message:
-        """Return the advice for a table with one row per person and time, or with other rows that belong together."""
+        """Return advice for a table with several rows per id, such as one row per person and time."""
         times = [name for name in self.kinds if name != column and _TIMES & set(re.split(r"[\W_]+", name.lower()))]
         if not times:
             return problem(" If rows with the same {column!r} belong together, name it as `cluster`.", column=column)
@@ -299,7 +299,7 @@ class Validation:
     def _two_valued(
         self, cells: Cells, key: str, role: str, column: str, *, named: tuple[str, Scalar | None]
     ) -> Iterator[Message]:
-        """Yield the problems of a two-valued column; `named` is an option and its value."""
+        """Yield the problems of a two-valued column; `named` is the option for its positive value, and that value."""
         option, yes = named
         start = problem("{role} column {column!r}", role=role, column=column)
         if yes is not None:
@@ -376,7 +376,7 @@ class Validation:
             )
 
     def _rescale(self, prediction: Prediction) -> Message:
-        """Return how to fix scores outside their range; scores from 0 to 100 are probably percentages."""
+        """Return advice on scores outside their range; scores from 0 to 100 are probably percentages."""
         value = nw.col(prediction.column).cast(nw.Float64)
         ends = fetch(
             self.source.frame.filter(~self.absent(prediction.column)).select(low=value.min(), high=value.max())
@@ -457,7 +457,7 @@ class Validation:
         return self.kinds[column] in ("date", "datetime") or all(_DATE.fullmatch(group) for group in groups)
 
     def _tiny_groups(self, cells: Cells, column: str, start: Message, groups: int) -> Iterator[Message]:
-        """Yield a problem if there are many groups, and fewer than two are large enough to compare."""
+        """Yield a problem if there are many groups, but fewer than two are large enough to compare."""
         codes, labels = cells.joint([column])
         sizes = np.bincount(codes, weights=cells.n, minlength=len(labels))
         large = sum(size >= MIN_COUNT for size, label in zip(sizes, labels, strict=True) if label != MISSING)
@@ -479,7 +479,7 @@ class Validation:
             )
 
     def absent(self, column: str) -> nw.Expr:
-        """Return a test for a missing value of a column."""
+        """Return a test for missing values of a column."""
         return is_absent(column, self.kinds[column], portable=self.source.portable_sql)
 
     def _binary_state(self, column: str) -> nw.Expr:
@@ -489,13 +489,13 @@ class Validation:
         return plain_value(column, self.kinds[column])
 
     def _distinct(self, column: str, condition: nw.Expr) -> list[Any]:
-        """Return the first few distinct values of the selected rows, sorted: the same from every engine."""
+        """Return the first few distinct values of the selected rows, sorted identically on every engine."""
         with engine_errors():
             frame = self.source.frame.filter(condition).select(value=self._value(column))
             return fetch(frame.unique("value").sort("value").head(_SHOWN + 1))["value"]
 
     def named(self, n: int, rows: int, bad: nw.Expr) -> str:
-        """Return the number of bad rows with the numbers of the first few, if rows have an order."""
+        """Return the number of bad rows as text, with the first few row numbers if the rows have an order."""
         with engine_errors():
             numbers = self.source.first_rows(bad, _SHOWN + 1)
         listed = ", ".join(str(number) for number in numbers[:_SHOWN]) + (", ..." if len(numbers) > _SHOWN else "")
@@ -516,7 +516,7 @@ class Validation:
             yield from label_notes(column, self.kinds[column], list(cells.values[key]), cells.labels[key])
 
     def _decided_by_the_outcome(self, cells: Cells) -> Iterator[Message]:
-        """Yield a warning for decisions that are the outcome in every row: probably one column in two roles."""
+        """Yield a warning if decisions equal the outcome in every row, probably one column in two roles."""
         if self.roles.outcome is None:
             return
         outcome = np.array(cells.labels["outcome"])[cells.codes["outcome"]]
@@ -527,7 +527,7 @@ class Validation:
                 yield say("is_outcome", model=name, column=prediction.column, outcome=self.roles.outcome)
 
     def _words_that_count_as_no(self) -> Iterator[Message]:
-        """Yield remarks on words for missing values that count as a no, because the user named the yes."""
+        """Yield remarks on words for missing values that count as no, because the user named the yes value."""
         decided = [(p.column, p.selected) for p in self.roles.predictions.values()]
         for column, yes in dict.fromkeys([(self.roles.outcome, self.roles.positive), *decided]):
             if column is None or yes is None or self.kinds[column] != "text":
@@ -538,7 +538,7 @@ class Validation:
 
 
 def column_fault(column: str, kinds: Mapping[str, Kind]) -> Message | None:
-    """Return why a column cannot be read, as the end of a sentence; None if it can."""
+    """Return why a column cannot be read, as the end of a sentence; None if it is readable."""
     if column not in kinds:
         return problem("is not in the data; {hint}", hint=did_you_mean(column, kinds))
     if unusable(column):
@@ -551,7 +551,7 @@ def column_fault(column: str, kinds: Mapping[str, Kind]) -> Message | None:
 
 
 def sound_roles(roles: Roles, bad: Collection[str | None]) -> Roles:
-    """Return the roles without the bad columns, so that the other columns can still be checked."""
+    """Return the roles without bad columns, so that the remaining columns can still be checked."""
     predictions = {name: p for name, p in roles.predictions.items() if p.column not in bad}
     return roles.model_copy(
         update={
@@ -616,7 +616,7 @@ def _in_words(kind: Kind) -> str:
 
 
 def _unusual_weights(column: str, lightest: float, largest: float) -> Iterator[Message]:
-    """Yield a problem if weights have an unusual size or range; `lightest` is the smallest above 0."""
+    """Yield a problem if weights have an unusual size or range; `lightest` is the smallest positive weight."""
     if largest != 0 and not 1 / LARGEST_WEIGHT <= abs(largest) <= LARGEST_WEIGHT:
         yield problem(
             "weight column {column!r} has {largest:g} as its largest weight; rescale it to about 1.",
