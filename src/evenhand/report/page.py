@@ -207,7 +207,7 @@ def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
     rows, used = wording.count(data["rows"]), wording.count(data["rows_used"])
     entries = [(say("system"), about.system), (say("auditor"), about.auditor)]
     entries.append((say("model" if len(models) == 1 else "models"), ", ".join(models)))
-    entries += [*_roles(audit.config.data, wording), *_participants(data, wording)]
+    entries += [*_roles(audit.config.data, about.names, wording), *_participants(data, wording)]
     entries.append((_rows_word(audit), say("rows_used", used=used, rows=rows) if data["rows_dropped"] else used))
     entries.append((say("weighted_by"), audit.config.data.get("weight") or ""))
     if any(finding.threshold is not None for finding in audit.findings):
@@ -221,22 +221,24 @@ def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
 
 
 def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str, str]]]:
-    """Return the facts below the title, and those on how decisions were read, which are folded."""
-    rest = {wording.fact("Positive outcome"), *(term for term, _ in _selection(audit.config.data, wording))}
-    rest |= {wording.say(term) for term in ("model", "models")}
+    """Return the facts below the title, those on models and decisions, which are folded, and that on the outcome."""
+    outcome = wording.fact("Positive outcome")
+    rest = {*(term for term, _ in _selection(audit.config.data, wording)), wording.say("model"), wording.say("models")}
     everything = facts(audit, wording)
     return {
-        "first": [fact for fact in everything if fact[0] not in rest],
+        "first": [fact for fact in everything if fact[0] not in {*rest, outcome}],
         "rest": [fact for fact in everything if fact[0] in rest],
+        "outcome": [fact for fact in everything if fact[0] == outcome],
     }
 
 
-def _roles(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
-    """Define selection and outcome, the basis of every rate on the page."""
+def _roles(data: dict[str, Any], names: Mapping[str, str], wording: PageWording) -> Iterator[tuple[str, str]]:
+    """Define selection and outcome, the basis of every rate on the page, under names for readers."""
     yield from _selection(data, wording)
     if data.get("outcome") is not None and data.get("outcome_kind") != "number":
         value = wording.say("yes") if data["positive"] is None else repr(data["positive"])
-        yield "Positive outcome", wording.say("outcome", outcome=data["outcome"], value=value)
+        outcome = names.get(data["outcome"], data["outcome"])
+        yield "Positive outcome", wording.say("outcome", outcome=outcome, value=value)
 
 
 def _selection(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
