@@ -203,6 +203,19 @@ SMALL_TEXT = """() => [...document.querySelectorAll('svg text')].filter(text => 
 }).map(text => text.textContent)"""
 
 
+def test_the_answers_stand_on_the_first_screen_of_a_phone_before_their_pictures(browser: Any, report: Path) -> None:
+    page, _ = open_page(browser, report, 390)
+    answers = page.locator(".answers > div")
+    tops = [answers.nth(number).bounding_box()["y"] for number in range(answers.count())]
+    assert len(tops) >= 5
+    assert max(tops) < 844
+    assert page.locator(".for_whom-drawn").bounding_box()["y"] > max(tops)
+    wide, _ = open_page(browser, report, 1280)
+    whom, drawn = (wide.locator(name).bounding_box() for name in (".answers .for_whom", ".for_whom-drawn"))
+    assert drawn["y"] == pytest.approx(whom["y"] + whom["height"], abs=2)
+    assert wide.locator("nav:visible").count() == page.locator("nav:visible").count() == 1
+
+
 def test_text_of_charts_is_legible_on_a_phone(browser: Any, report: Path) -> None:
     page, _ = open_page(browser, report, 390)
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
