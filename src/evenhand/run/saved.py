@@ -25,6 +25,7 @@ from evenhand.errors import ConfigError, brief, require_choice
 from evenhand.messages import Message
 from evenhand.messages.catalogue import catalogue_of, placeholders
 from evenhand.settings import read_json
+from evenhand.table.roles import Favourable
 
 
 class _Saved(BaseModel):
@@ -69,7 +70,7 @@ class _Prediction(_Saved):
     kind: str
     threshold: float | None
     selected: Any
-    favourable: Literal["selected", "not_selected"] | None
+    favourable: Favourable | None
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> _Prediction:

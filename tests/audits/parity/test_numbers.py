@@ -422,3 +422,15 @@ def test_other_audits_say_why_not() -> None:
         eh.effort(numbers.with_data(staff().assign(a=1.0, b=2.0, c=3.0)), trajectory=["a", "b", "c"], scale=10.0)
     with pytest.raises(EvenhandError, match=r"the outcome .salary. is a number"):
         eh.improvability(numbers, status_quo="predicted", features=["predicted"], grouping="sex")
+
+
+def test_an_audit_of_numbers_of_which_more_is_good_is_saved_and_read_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    sex = rng.choice(["F", "M"], 400)
+    pay = np.round(50_000 + 4_000 * (sex == "M") + rng.normal(0, 5_000, 400))
+    predictions = {"pay": {"column": "pay", "kind": "number", "favourable": "higher"}}
+    audit = eh.audit(eh.Table({"sex": sex, "pay": pay}, groups="sex", predictions=predictions), parity={})
+    audit.save(tmp_path)
+    again = eh.Audit.load(tmp_path)
+    assert again.to_json() == audit.to_json()
+    assert {finding.arguments.get("worse_off") for finding in again.findings} == {"F"}
