@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", bound=Gap)
 
+MOST_FINDINGS = 100.0
+"""Findings of a run for whose Holm levels p-values are drawn precisely enough."""
+
 Limits = tuple[float | None, float | None]
 """A lower and an upper limit; None if there is none on that side."""
 

@@ -10,8 +10,9 @@ import pytest
 
 import evenhand as eh
 from evenhand.audits.parity.pairs import MeanPairs, worst_p
+from evenhand.core.families import MOST_FINDINGS
 from evenhand.core.records import STANDARDISED, Kind, limits_to_judge
-from evenhand.stats.permutation import MOST_FINDINGS, GroupedValues, compare_means
+from evenhand.stats.permutation import GroupedValues, compare_means
 from evenhand.stats.two_rates import compare_rates
 
 KINDS: tuple[Kind, ...] = ("difference", "ratio")

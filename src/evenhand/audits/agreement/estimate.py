@@ -18,6 +18,7 @@ from evenhand.audits.agreement.people import PeopleValues, people_values
 from evenhand.audits.agreement.result import AgreementGap, AgreementValue, CountRecord
 from evenhand.audits.agreement.spec import AgreementSpec
 from evenhand.core.estimates import Estimate
+from evenhand.core.families import MOST_FINDINGS
 from evenhand.core.findings import without_kind
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.records import OK
@@ -42,7 +43,6 @@ from evenhand.stats.intervals import (
     student_t,
     tail_share,
 )
-from evenhand.stats.permutation import MOST_FINDINGS
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 R = TypeVar("R", AgreementValue, AgreementGap)

@@ -15,6 +15,7 @@ from evenhand.audits.effort.large_table import LargeTable
 from evenhand.audits.effort.messages import say
 from evenhand.audits.effort.result import EffortGap
 from evenhand.audits.effort.spec import EffortSpec
+from evenhand.core.families import MOST_FINDINGS
 from evenhand.core.progress import step
 from evenhand.core.records import OK
 from evenhand.messages import Message
@@ -22,7 +23,7 @@ from evenhand.messages.formats import finite
 from evenhand.messages.shared import say as shared
 from evenhand.stats.effort import effort_bins
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.permutation import MOST_FINDINGS, MeanComparison, compare_means, compare_moments
+from evenhand.stats.permutation import MeanComparison, compare_means, compare_moments
 from evenhand.stats.types import FloatArray
 from evenhand.table.table import Table
 

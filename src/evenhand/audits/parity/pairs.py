@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 
 from evenhand.audits.parity.estimate import GroupValues, PeopleOfGroups
+from evenhand.core.families import MOST_FINDINGS
 from evenhand.core.records import Kind
 from evenhand.stats import intervals
 from evenhand.stats.multiplicity import adjusted_p
-from evenhand.stats.permutation import MOST_FINDINGS, MeanComparison, compare_means
+from evenhand.stats.permutation import MeanComparison, compare_means
 from evenhand.stats.permutation.cells import two_group_cells
 from evenhand.stats.permutation.means import comparison_of
 from evenhand.stats.permutation.reference import Approximated

@@ -18,6 +18,7 @@ from evenhand.audits.reliability.mistakes import Mistakes
 from evenhand.audits.reliability.models import Model
 from evenhand.audits.reliability.result import ModelRecord, ReliabilityValue
 from evenhand.audits.reliability.spec import ReliabilitySpec
+from evenhand.core.families import MOST_FINDINGS
 from evenhand.core.findings import without_kind
 from evenhand.core.groups import ComparedGroups
 from evenhand.core.progress import step
@@ -40,7 +41,6 @@ from evenhand.stats.noise import (
     simulate,
     with_derived,
 )
-from evenhand.stats.permutation import MOST_FINDINGS
 from evenhand.stats.reliability import (
     Curves,
     PeopleDraws,

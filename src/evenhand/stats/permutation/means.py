@@ -20,8 +20,6 @@ Contrast = Literal["difference", "ratio"]
 Basis = Literal["permutation", "approximation", "bounds", "none"]
 
 DRAWS, MORE_DRAWS = 9_999, 14_999
-MOST_FINDINGS = 100.0
-"""Findings of a run whose Holm levels the draws still tell apart."""
 _NEAR = 2.0  # times the level that decides: beyond, plain draws tell that p is larger
 _MOST_SKEWNESS, _MOST_KURTOSIS = 0.15, 0.02  # of the difference of means: below, moments suffice
 _FEW_CARRIERS = 5.0
