@@ -12,7 +12,7 @@ import pytest
 import evenhand as eh
 from evenhand.audits import REGISTRY
 from evenhand.audits.agreement.messages import say as say_agreement
-from evenhand.report.answer import MOST_SENTENCES, Answer, answer
+from evenhand.report.answer import MOST_SENTENCES, Answer, _size, answer
 from evenhand.report.cautions import cautions, widest_gap
 from evenhand.report.front import picture_with_axis
 from evenhand.report.reversals import reversal_of
@@ -531,3 +531,4 @@ def test_bounds_are_beyond_a_limit_only_as_a_whole() -> None:
     wording = page_wording()
     words = {"values": wording.headline(finding).rstrip("."), "limit": wording.limit(finding)}
     assert any(sentence.startswith(wording.say("open", "answer", **words)) for sentence in answer(run).sentences)
+    assert _size(finding, wording) == wording.say("gap_within", "answer", amount=wording.amount(finding))

@@ -385,6 +385,8 @@ def _size(finding: Finding, wording: PageWording) -> str:
     """Return the size of what a finding states."""
     if finding.is_limit:
         return wording.say("improvement", "answer", amount=wording.interval(finding))
+    if finding.lower is not None and finding.upper is not None:
+        return wording.say("gap_within", "answer", amount=wording.amount(finding))
     if finding.kind == "ratio":
         return _between("ratio", finding, finding.value, wording)
     if finding.kind is not None:
