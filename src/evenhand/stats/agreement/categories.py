@@ -33,14 +33,15 @@ def cohen_kappa(
     """Return Cohen's kappa of two raters: (po - pc) / (1 - pc).
 
     po is the share of people with equal categories from both, pc = sum_k r_k s_k / n² its expected value for
-    independent raters. nan if both put everybody into the same category.
+    independent raters. The result is nan if both raters put all people into the same category.
 
     Parameters
     ----------
     first, second
         Categories (numbers or text) of shapes (..., people) that broadcast; each leading index is a simulation.
     categories
-        The possible categories; by default those that occur. They do not change kappa, but unknown ratings raise.
+        The possible categories; by default the observed ones. They do not change kappa; a rating outside them is an
+        error.
     weight
         The number of people each row represents, of a shape (..., people) that broadcasts; 1 by default.
 
@@ -80,8 +81,8 @@ def weighted_kappa(
     distance
         'linear' (how many categories apart), 'quadratic' (its square), or a matrix of distances with 0 on the diagonal.
     categories
-        The categories in their order; by default those that occur, sorted. An unused category still counts as a step,
-        so give all of them for an ordered scale.
+        The categories in their order; by default the observed ones, sorted. An unused category still counts as a step,
+        so pass all categories of an ordered scale.
     weight
         The number of people each row represents; 1 by default.
 
@@ -146,7 +147,7 @@ def _distances(distance: str | ArrayLike, q: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Agreement:
-    """Observed agreement, and the shares of the categories: over all ratings and of each rater."""
+    """Observed agreement, and the share of each category over all ratings and for each rater."""
 
     observed: FloatArray
     shares: list[FloatArray]
@@ -156,15 +157,15 @@ class _Agreement:
 def fleiss_kappa(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Fleiss' kappa of two or more raters: (pa - pe) / (1 - pe), pe = sum_k pi_k².
 
-    pa is the share of agreeing pairs of ratings of one person, averaged over people with two or more; pi_k the mean
-    share of category k. With two raters it is Scott's pi. Raters may change from person to person.
+    pa is the share of agreeing pairs of ratings of one person, averaged over people with two or more; pi_k is the mean
+    share of category k. With two raters it equals Scott's pi. Different people may have different raters.
 
     Parameters
     ----------
     raters
         Two or more arrays of categories of shapes (..., people) that broadcast; None or nan if missing.
     categories
-        The possible categories; by default those that occur.
+        The possible categories; by default the observed ones.
     weight
         The number of people each row represents; 1 by default.
 
@@ -183,9 +184,10 @@ def fleiss_kappa(*raters: ArrayLike, categories: Categories = None, weight: Arra
 
 
 def conger_kappa(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
-    """Return Conger's kappa, Cohen's for two or more raters: pe = mean over pairs of raters of sum_k p_gk p_hk.
+    """Return Conger's kappa, which extends Cohen's to more than two raters: pe = mean over pairs of sum_k p_gk p_hk.
 
-    p_gk is the share of category k among the ratings of rater g. Parameters as for `fleiss_kappa`.
+    The mean is over pairs of raters g and h; p_gk is the share of category k among the ratings of rater g. Parameters
+    as for `fleiss_kappa`.
 
     References
     ----------
@@ -208,8 +210,8 @@ def conger_kappa(*raters: ArrayLike, categories: Categories = None, weight: Arra
 def bennett_s(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Bennett's S (Brennan and Prediger's kappa) of two or more raters: pe = 1 / q for q categories.
 
-    With two raters and two categories it is PABAK. Parameters as for `fleiss_kappa`; give `categories`, as unused ones
-    count, too.
+    With two raters and two categories it equals PABAK. Parameters are as for `fleiss_kappa`; pass `categories`, because
+    unused categories count.
 
     References
     ----------
@@ -227,7 +229,7 @@ def bennett_s(*raters: ArrayLike, categories: Categories = None, weight: ArrayLi
 def ac1(*raters: ArrayLike, categories: Categories = None, weight: ArrayLike | None = None) -> FloatArray:
     """Return Gwet's AC1 of two or more raters: pe = sum_k pi_k (1 - pi_k) / (q - 1) for q categories.
 
-    Parameters as for `fleiss_kappa`; give `categories`, as unused ones count in q.
+    Parameters are as for `fleiss_kappa`; pass `categories`, because unused categories count in q.
 
     References
     ----------
@@ -250,8 +252,8 @@ def alpha(*raters: ArrayLike, scale: AlphaScale = "nominal", weight: ArrayLike |
 
     With m_u ratings of person u, n_uv of them the value v, and n ratings in all of people with two or more, the
     disagreement is sum_u sum_v n_uv (m_u - n_uv) / (m_u - 1) against sum_v n_v (n - n_v) / (n - 1) on the nominal
-    scale. The interval scale uses squared differences instead, the ordinal scale those of the ratings' middle ranks.
-    Only counts and sums are computed, never pairs of people.
+    scale. The interval scale uses squared differences instead; the ordinal scale uses squared differences of middle
+    ranks. Only counts and sums are computed, never pairs of people.
 
     Parameters
     ----------
@@ -350,7 +352,7 @@ def _nominal_alpha(raters: Sequence[ArrayLike], weight: ArrayLike | None) -> Flo
 
 
 def _interval_alpha(scores: Sequence[FloatArray], ratings: FloatArray, pairable: FloatArray) -> FloatArray:
-    """Return alpha from sums of squares: twice m / (m - 1) times those within people, over the total."""
+    """Return alpha for the interval scale, from the squared deviations within people and in total."""
     shape = np.broadcast_shapes(*(score.shape for score in scores), pairable.shape)
     present = np.stack([np.broadcast_to(~np.isnan(score), shape) for score in scores], axis=-1)
     stacked = np.stack([np.broadcast_to(np.nan_to_num(score), shape) for score in scores], axis=-1)
@@ -366,7 +368,7 @@ def _interval_alpha(scores: Sequence[FloatArray], ratings: FloatArray, pairable:
 
 
 def _middle_ranks(scores: Sequence[FloatArray], pairable: FloatArray) -> list[FloatArray]:
-    """Return each rating's middle rank among the pairable ratings of its simulation; nan stays nan."""
+    """Return each rating's middle rank among the pairable ratings of its simulation; missing ratings stay nan."""
     shape = np.broadcast_shapes(*(score.shape for score in scores), pairable.shape)
     stacked = np.stack([np.broadcast_to(score, shape) for score in scores], axis=-1)
     present = ~np.isnan(stacked)

@@ -1,4 +1,4 @@
-"""Two raters with ratings 0 or 1: the four counts, and every metric of them."""
+"""The four counts of two raters with 0/1 ratings, and the metrics computed from them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evenhand.stats.types import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class BinaryCounts:
-    """The number of people that two raters gave (1, 1), (0, 1), (1, 0) and (0, 0); arrays of one shape.
+    """Numbers of people that two raters rated (1, 1), (0, 1), (1, 0) and (0, 0), as arrays of one shape.
 
     Undefined metrics are nan; `why_undefined` returns the reason.
 
     Attributes
     ----------
     both, only_second, only_first, neither
-        a, b, c and d: rated 1 by both raters, by the second only, by the first only, by neither.
+        The counts a, b, c and d of people rated 1 by both raters, only by the second, only by the first, or by neither.
 
     References
     ----------
@@ -88,7 +88,7 @@ class BinaryCounts:
         return 1.0 - ratio((2.0 * self.n - 1.0) * differ, ones * zeros)
 
     def why_undefined(self, metric: str) -> Reasons:
-        """Return why a metric is nan, "" if it is defined.
+        """Return why a metric is nan, or "" if it is defined.
 
         Examples
         --------
@@ -172,7 +172,7 @@ def pabak(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = Non
 
 
 def prevalence_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return (a - d) / n, the share both rate 1 minus the share both rate 0; parameters as for `pabak`.
+    """Return (a - d) / n: the share rated 1 by both minus the share rated 0 by both; parameters as for `pabak`.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def prevalence_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike |
 
 
 def bias_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return (b - c) / n, the excess of the second rater's ones; parameters as for `pabak`.
+    """Return (b - c) / n: the second rater's share of ones minus the first's; parameters as for `pabak`.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def bias_index(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None 
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Return a quotient, nan if the denominator is 0, without a warning.
+    """Return a quotient, or nan without a warning if the denominator is 0.
 
     Examples
     --------
@@ -206,14 +206,14 @@ def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 class PabakParts(NamedTuple):
-    """The parts of PABAK - kappa due to prevalence and to bias; they add up to it exactly."""
+    """The contributions of prevalence and bias to PABAK - kappa; their sum is exact."""
 
     prevalence: FloatArray
     bias: FloatArray
 
 
 def kappa_from_pabak(pabak: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_index: ArrayLike = 0.0) -> FloatArray:
-    """Return the kappa that a PABAK implies at given indices: (PABAK - PI² + BI²) / (1 - PI² + BI²).
+    """Return the kappa implied by a PABAK and the two indices: (PABAK - PI² + BI²) / (1 - PI² + BI²).
 
     With one index set to 0 this removes that index's effect *from kappa*: PI = 0 leaves a value near PABAK. The
     published figures use the other direction, `pabak_from_kappa`. Undefined (nan) if PI is 1 or -1.
@@ -233,7 +233,7 @@ def kappa_from_pabak(pabak: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_i
 
 
 def pabak_from_kappa(kappa: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_index: ArrayLike = 0.0) -> FloatArray:
-    """Return the PABAK that a kappa implies at given indices: kappa (1 - PI² + BI²) + PI² - BI².
+    """Return the PABAK implied by a kappa and the two indices: kappa (1 - PI² + BI²) + PI² - BI².
 
     With one index set to 0 this *adds only the other correction to kappa*: BI = 0 gives the prevalence-adjusted kappa
     ("PAK") and PI = 0 the bias-adjusted kappa ("BAK") of the published figures.
@@ -248,7 +248,7 @@ def pabak_from_kappa(kappa: ArrayLike, prevalence_index: ArrayLike = 0.0, bias_i
 
 
 def pabak_minus_kappa(kappa: ArrayLike, prevalence_index: ArrayLike, bias_index: ArrayLike) -> PabakParts:
-    """Return the parts of PABAK - kappa = (1 - kappa)(PI² - BI²): (1 - kappa) PI² and -(1 - kappa) BI².
+    """Return the contributions (1 - kappa) PI² and -(1 - kappa) BI² to PABAK - kappa.
 
     Examples
     --------

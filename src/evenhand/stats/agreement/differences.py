@@ -1,4 +1,4 @@
-"""Comparison of two groups' agreement: limits of the difference, and the matching p-value."""
+"""Confidence limits and p-values of the difference between two groups' agreement."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ _HALVINGS = 40
 
 
 def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, tail: float) -> Interval:
-    """Return limits of Gwet's AC1 = 1 - D / (1 - chance) of one group, D = 1 - agreement.
+    """Return confidence limits of one group's Gwet AC1 = 1 - D / (1 - chance), D = 1 - agreement.
 
-    Clopper and Pearson's limits of D, over 1 - chance. The agreement by chance is estimated, too; so the distances from
-    the value are multiplied by the ratio of the standard error of AC1 to that with a known chance, sqrt(D (1 - D) / n)
-    / (1 - chance), if that is above 1. There are limits for any number of people and of disagreements, so that no
-    samples are selected by having them. Their exact coverage, summed over all tables of 15 to 50 people, is at least
-    0.96 (`benchmarks/coverage/agreement_coverage.py`); a bootstrap of tables with five disagreements has 0.85.
+    Clopper and Pearson's limits of D are divided by 1 - chance. Because the agreement by chance is estimated too, the
+    distances from the value are multiplied by the ratio of the standard error of AC1 to its standard error with a known
+    chance, sqrt(D (1 - D) / n) / (1 - chance), if this ratio is above 1. Limits exist for any number of people and
+    disagreements, so no sample is dropped for lack of limits. Their exact coverage, summed over all tables of 15 to 50
+    people, is at least 0.96 (`benchmarks/coverage/agreement_coverage.py`); a bootstrap of tables with five
+    disagreements has 0.85.
 
     Parameters
     ----------
     agreement, trials
-        Observed agreement, and its effective number of people.
+        Observed agreement, and the effective number of people.
     chance
         Agreement by chance, sum p (1 - p) / (q - 1) over the shares p of q ratings.
     stderr
@@ -53,7 +54,7 @@ def ac1_limits(agreement: float, trials: float, chance: float, stderr: float, ta
 
 
 def coefficient_limits(value: ArrayLike, stderr: ArrayLike, df: ArrayLike, tail: ArrayLike) -> Interval:
-    """Return the wider of the two limits that `coefficient_difference` forms of each coefficient.
+    """Return the wider of the two intervals that `coefficient_difference` computes for each coefficient.
 
     Examples
     --------
@@ -67,24 +68,25 @@ def coefficient_limits(value: ArrayLike, stderr: ArrayLike, df: ArrayLike, tail:
 def coefficient_difference(
     a: Summary, b: Summary, tail: ArrayLike, unseen: Sequence[ArrayLike] = (), correlation: ArrayLike = 0.0
 ) -> Interval:
-    """Return limits of the difference a - b of two coefficients of agreement with maximum 1.
+    """Return confidence limits of the difference a - b of two coefficients of agreement with maximum 1.
 
-    Each is 1 - D with D an observed over an expected disagreement. Two intervals are formed by MOVER from Student's t
-    limits of each coefficient, a ± t se and 1 - (1 - a) exp(±t se / (1 - a)), the latter on the scale of log D; the
-    wider one on either side is returned. The first alone is too narrow when a small group is compared with a large one,
-    the second when errors have heavy tails. nan if a standard error is 0, or agreement is perfect.
+    Each coefficient is 1 - D, where D is the observed over the expected disagreement. Two intervals are formed by MOVER
+    from Student's t limits of each coefficient, a ± t se and, on the scale of log D, 1 - (1 - a) exp(±t se / (1 - a));
+    on either side the wider limit is returned. The first interval alone is too narrow when a small group is compared
+    with a large one, the second when errors have heavy tails. The limits are nan if a standard error is 0 or agreement
+    is perfect.
 
     Parameters
     ----------
     a, b
         Each coefficient, below 1, with its standard error and its degrees of freedom, people - 1.
     tail
-        The share beyond either limit; one for all, or one for each.
+        The probability beyond either limit: one number, or one for each difference.
     unseen
         For scores, how far below its lower limit each coefficient may lie because of large errors missing from its
         sample (`unseen_tail`).
     correlation
-        Of the two estimates.
+        The correlation of the two estimates.
 
     References
     ----------
@@ -112,12 +114,12 @@ def coefficient_difference(
 
 
 def shared_shape_stderr(a: Summary, b: Summary) -> tuple[FloatArray, FloatArray]:
-    """Return two coefficients' standard errors, at least those under equally shaped errors of both groups.
+    """Return two coefficients' standard errors, raised to those implied by errors of one common shape.
 
     Each coefficient is 1 - D, and h = n se² / D² is the relative variance of a person's disagreement. With heavy-tailed
     errors, a small group that by luck lacks extreme errors looks both better and more certain than it is; the other
-    group shows how extreme errors can be. With h the mean of both groups' over people, se is at least D sqrt(h / n).
-    The unit of errors does not matter: a group with half the errors keeps half the standard error.
+    group shows how extreme errors can be. With h averaged over the people of both groups, se is at least D sqrt(h / n).
+    The unit of the errors does not matter: a group with half the errors keeps half the standard error.
 
     Parameters
     ----------
@@ -146,14 +148,15 @@ def unseen_tail(
 ) -> FloatArray:
     """Return how much lower a coefficient of scores may be because of large errors missing from its sample.
 
-    The coefficient is 1 - D, D a mean over n people. A small group that by luck lacks extreme errors looks better than
-    it is, and its own numbers do not show that. A sample of fewer than 500 people may miss the share 1 - tail^(1/n) of
-    its group (the exact limit if none is seen), each with three times the largest squared error of both groups. From
-    500 people on it is five more people with the group's own largest error; beyond the largest of n errors whose
-    squares fall off as x^-1.5 (Student's t with 3 degrees of freedom) lie 3 / n of its size on average, beyond that of
-    normal errors about 1 / n. The three numbers are chosen by simulation (`benchmarks/coverage/agreement_coverage.py`):
-    errors of equal variance, normal in one group and in the other Student's t, log-normal, or with one in fifty seven
-    times, one in a hundred ten times as large.
+    The coefficient is 1 - D, where D is a mean over n people. A small group that by luck lacks extreme errors looks
+    better than it is, and its own numbers do not show that. A sample of fewer than 500 people may miss the share 1 -
+    tail^(1/n) of its group (the exact limit for an event never observed); each missed person is assumed to have three
+    times the largest squared error of both groups. A sample of 500 or more is assumed to miss five people with the
+    group's own largest error: for errors whose squares fall off as x^-1.5 (Student's t with 3 degrees of freedom), the
+    part of the mean beyond the largest of n errors is 3 / n of its size on average, and for normal errors about 1 / n.
+    The three numbers are chosen by simulation (`benchmarks/coverage/agreement_coverage.py`): errors of equal variance,
+    normal in one group and in the other Student's t, log-normal, or with one in fifty seven times, one in a hundred ten
+    times as large.
 
     Parameters
     ----------
@@ -176,9 +179,9 @@ def unseen_tail(
 
 
 def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ...]) -> FloatArray:
-    """Return the p-values of "the difference is 0": twice the tail at which its limits begin to include 0.
+    """Return the p-value of each difference: twice the tail at which its limits just include 0.
 
-    So an interval of confidence c excludes 0 exactly if p < 1 - c. nan without limits.
+    An interval of confidence c therefore excludes 0 exactly if p < 1 - c. The p-value is nan if there are no limits.
 
     Parameters
     ----------
@@ -206,7 +209,7 @@ def p_of_equality(limits: Callable[[FloatArray], Interval], shape: tuple[int, ..
 
 
 def _exact(share: ArrayLike, trials: ArrayLike, tail: ArrayLike) -> Interval:
-    """Return Clopper and Pearson's limits for one tail per share, never on the wrong side of the share."""
+    """Return Clopper and Pearson's limits of a share p of n trials, widened where needed to include p."""
     from scipy.special import betaincinv
 
     p, n, tails = np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in (share, trials, tail)))

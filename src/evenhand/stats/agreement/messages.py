@@ -1,4 +1,4 @@
-"""Sentences on why a coefficient of agreement has no value."""
+"""Messages that explain why a coefficient of agreement is undefined."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Scores by raters who did not all rate everybody: variance components, and limits of intraclass correlations.
+"""Variance components and limits of intraclass correlations for numeric ratings with missing values.
 
-The model is y = mean + person + rater + error, all three random, with variances s_p, s_r and s_e. A panel with gaps is
-reduced to sums over people with the same number of ratings, so that the work does not grow with the number of people,
-and people may carry weights.
+The model is y = mean + person + rater + error, all three random, with variances s_p, s_r and s_e. A panel with missing
+ratings is reduced to sums over people with the same number of ratings, so the work does not grow with the number of
+people, and people may have weights.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TINY = 1e-9
 
 
 def spread_points() -> FloatArray:
-    """Return (points, 3) numbers that fill the unit cube evenly, without a seed.
+    """Return (points, 3) quasi-random numbers that fill the unit cube evenly, without a seed.
 
     References
     ----------
@@ -42,7 +42,7 @@ def spread_points() -> FloatArray:
 
 
 def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
-    """Return three sets of evenly spread chi-squared numbers (..., points), with these degrees of freedom (...).
+    """Return three arrays (..., points) of evenly spread chi-squared numbers with the degrees of freedom `freedom`.
 
     Examples
     --------
@@ -57,17 +57,15 @@ def chi_squares(*freedom: ArrayLike) -> tuple[FloatArray, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """Sums of a panel of scores by a person's number of ratings; leading axes are simulations (weights).
+    """Sums over a panel of scores, by the number of ratings per person; leading axes are simulations (weights).
 
     Attributes
     ----------
     size : (C,) the observed numbers of ratings.
-    people : (..., C) the number of people with each.
-    both : (..., C, k, k) the number of them that both raters of a pair rated.
-    scored : (..., C, k) the sum of their totals, by rater.
-    totals, squares : (..., C) the sums of their totals and of the squares of these.
-    rater : (..., k) the sum of each rater's scores.
-    square : (...) the sum of all scores' squares.
+    people : (..., C) the number of people with each number of ratings. both : (..., C, k, k) the number of these people
+    whom both raters of a pair rated. scored : (..., C, k) the sum of their totals, by rater. totals, squares : (..., C)
+    the sums of their totals and of the squares of these. rater : (..., k) the sum of each rater's scores. square :
+    (...) the sum of all scores' squares.
     """
 
     size: FloatArray
@@ -100,7 +98,7 @@ class Panel:
         return np.asarray(np.maximum(self.square - (self.squares / self.size).sum(axis=-1), 0.0))
 
     def one_way(self) -> FloatArray:
-        """ICC(1) by the analysis of variance with unequal numbers of ratings; nan if undefined."""
+        """Return ICC(1) from the analysis of variance with unequal numbers of ratings; nan if undefined."""
         n, count = self.n, self.count
         with np.errstate(all="ignore"):
             between = ((self.squares / self.size).sum(axis=-1) - self.totals.sum(axis=-1) ** 2 / count) / (n - 1.0)
@@ -112,7 +110,7 @@ class Panel:
     def iccs(self) -> dict[str, FloatArray]:
         """Return every form of the intraclass correlation; nan if undefined.
 
-        Those of the mean of k raters are for people with k ratings each.
+        The forms for the mean of k raters require k ratings of each person.
         """
         people, rater = _reml(self)
         single = {"1": self.one_way(), "A,1": people / (people + rater + 1.0), "C,1": people / (people + 1.0)}
@@ -124,7 +122,7 @@ class Panel:
         return {**single, **mean}
 
     def why_undefined(self, form: str) -> ratings.Reasons:
-        """Return why a form has no value, "" if it has one."""
+        """Return why a form is undefined, or "" if it is defined."""
         checks = [
             (self.n == 0, ratings.Undefined.NOBODY),
             (self.n <= 1, ratings.Undefined.ONE_PERSON),
@@ -138,7 +136,7 @@ class Panel:
         return ratings.first_reason([(np.asarray(applies), reason) for applies, reason in checks])
 
     def _with_people(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return Z'V⁻¹Z, Z'V⁻¹y and y'V⁻¹y, with Z the raters and V = 1 + ratio between ratings of one person."""
+        """Return Z'V⁻¹Z, Z'V⁻¹y and y'V⁻¹y for rater columns Z and V = I + ratio between one person's ratings."""
         less = ratio[..., np.newaxis] / (1.0 + ratio[..., np.newaxis] * self.size)
         ratings_of_rater = np.einsum("...cjj->...j", self.both)
         gram = -np.einsum("...c,...cjk->...jk", less, self.both)
@@ -148,7 +146,7 @@ class Panel:
 
 
 def panel_of(*raters: ArrayLike, weight: ArrayLike | None = None) -> Panel:
-    """Return the sums of scores (people on the last axis, nan if missing) with weights (..., people).
+    """Return the `Panel` of scores (people on the last axis, nan if missing) with weights (..., people).
 
     Examples
     --------
@@ -211,7 +209,7 @@ def _deviance(panel: Panel, root: FloatArray) -> FloatArray:
 
 
 def _reml(panel: Panel) -> tuple[FloatArray, FloatArray]:
-    """Minimise the deviance by Newton's method, numerically; simulations start at the result of their mean."""
+    """Return the variance ratios that minimise the deviance; simulations start at the solution for their mean."""
     shape = panel.n.shape
     if panel.raters > MOST_RATERS or not (crossed := _is_crossed(panel)).any():
         return np.full(shape, np.nan), np.full(shape, np.nan)
@@ -236,7 +234,7 @@ def _reml(panel: Panel) -> tuple[FloatArray, FloatArray]:
 
 
 def _start(panel: Panel) -> FloatArray:
-    """Return (2,) starting roots: the best point of a grid, or the result of the simulations' mean."""
+    """Return (2,) starting roots: the best point of a grid, or the solution for the simulations' mean."""
     if panel.n.ndim == 0:
         grid = np.sqrt([(a, b) for a in _STARTS for b in _STARTS])
         return np.asarray(grid[np.argmin([_deviance(panel, point) for point in grid])])
@@ -247,7 +245,7 @@ def _start(panel: Panel) -> FloatArray:
 
 
 def _slopes(panel: Panel, root: FloatArray, deviance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the gradient (..., 2) and the Hessian (..., 2, 2) of the deviance, by central differences."""
+    """Return the gradient (..., 2) and the Hessian (..., 2, 2) of the deviance by central differences."""
     step = _NEAR * (1.0 + root)
     step_people, step_raters = step * np.array([1.0, 0.0]), step * np.array([0.0, 1.0])
     up, down, right, backward = (
@@ -263,7 +261,7 @@ def _slopes(panel: Panel, root: FloatArray, deviance: FloatArray) -> tuple[Float
 
 
 def _is_crossed(panel: Panel) -> Any:
-    """Return whether raters share people, so that their own levels can be separated from error."""
+    """Return whether raters share enough people to separate differences between raters from error."""
     alone = np.einsum("...cjk,c->...jk", panel.both, 1.0 / panel.size)
     between = np.einsum("...cjj->...j", panel.both)[..., np.newaxis] * np.eye(panel.raters) - alone
     size = np.linalg.eigvalsh(between)
@@ -279,10 +277,11 @@ Squares: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quadratics:
-    """The sums of squares of people and raters as functions of one variance ratio.
+    """The sums of squares of people and of raters, as functions of one variance ratio.
 
-    people(ratio) / s_e has the chi-squared distribution with `freedom_people` at the true s_p / s_e for any s_r,
-    and raters(ratio) / s_e with `freedom_raters` at the true s_r / s_e; error / s_e with `freedom_error` (Wald 1940).
+    At the true s_p / s_e, people(ratio) / s_e has the chi-squared distribution with `freedom_people` degrees of freedom
+    for any s_r; at the true s_r / s_e, raters(ratio) / s_e has it with `freedom_raters`, and error / s_e has it with
+    `freedom_error` (Wald 1940).
     """
 
     people: Squares
@@ -296,7 +295,7 @@ class Quadratics:
 
 
 def quadratics(panel: Panel) -> Quadratics:
-    """Return the sums of squares of one panel without weights."""
+    """Return the sums of squares of one unweighted panel as functions of the variance ratios."""
     sizes, both = panel.size, panel.both
     alone = np.einsum("cjk,c->jk", both, 1.0 / sizes)
     between = np.einsum("cjj->j", both)[:, np.newaxis] * np.eye(panel.raters) - alone
@@ -324,14 +323,14 @@ def quadratics(panel: Panel) -> Quadratics:
 
 
 def panel_interval(panel: Panel, form: str, confidence: float) -> Interval:
-    """Return the limits of ICC(1), ICC(C,1) or ICC(A,1) of one panel without weights; nan if there are none.
+    """Return the limits of an intraclass correlation of one unweighted panel; nan if undefined.
 
     Forms 1 and C,1 are exact for normal scores: the ratio s_p / s_e is in the set for which the people's sum of squares
     at that ratio, over the mean square of error, is between the quantiles of F (Wald 1940; Seely and El-Bassiouni
-    1983). Form A,1 has no exact limits: those of the generalised pivot (Weerahandi 1993; Gilder et al. 2007 for panels
-    without gaps) are the quantiles of the ICC with the three sums of squares divided by independent chi-squared
-    numbers, at evenly spread points, so that there is no seed. With gaps the sums of people and of raters are slightly
-    correlated, which is neglected; `benchmarks/coverage/panels.py` measures the effect.
+    1983). Form A,1 has no exact limits: the limits of the generalised pivot (Weerahandi 1993; Gilder et al. 2007 for
+    panels without gaps) are the quantiles of the ICC with the three sums of squares divided by independent chi-squared
+    numbers, at evenly spread points, so that there is no seed. With missing ratings the sums of people and of raters
+    are slightly correlated; this is neglected, and `benchmarks/coverage/panels.py` measures the effect.
 
     References
     ----------
@@ -386,7 +385,7 @@ def _exact(people: Squares, error: float, panel: Panel, freedom: tuple[Any, Any]
 
 
 def _solve(squares: Squares, target: float, most: float) -> float:
-    """Return the correlation r = ratio / (1 + ratio) at which decreasing squares reach a target, by bisection."""
+    """Return by bisection the correlation r = ratio / (1 + ratio) at which decreasing squares reach a target."""
     low, high = -1.0 / (most - 1.0) if most > 1 else -1e9, 1.0
     low += 1e-12 * (1.0 - low)
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""Validation of ratings, and the reasons why a metric has no value.
+"""Validation of ratings, and the reasons for undefined metrics.
 
 There is one array per rater, with people on the last axis.
 """
@@ -50,12 +50,12 @@ class Undefined(StrEnum):
 
     @property
     def message(self) -> Message:
-        """The reason as a sentence."""
+        """Return the reason as a sentence."""
         return say(self.value, n=1) if self is Undefined.ONE_PERSON else say(self.value)
 
 
 def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
-    """Return for each element the first reason that applies, "" if none does.
+    """Return the first reason that applies to each element, or "" if none applies.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def first_reason(checks: Sequence[tuple[BoolArray, Undefined]]) -> Reasons:
 
 
 def mean_and_squares(values: FloatArray, weights: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weighted mean of values (..., people) and the sum of squares about it; nan without people.
+    """Return the weighted mean of values (..., people) and the sum of squared deviations; nan without people.
 
-    A spread that is only the rounding error of numbers as large as `size` is set to 0.
+    A sum no larger than the rounding error of numbers as large as `size` is set to 0.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def score_ratings(*raters: ArrayLike, missing: bool = False) -> list[FloatArray]
 
 
 def has_gaps(raters: Sequence[ArrayLike]) -> bool:
-    """Return whether a rater did not score everybody.
+    """Return whether any rating is missing.
 
     Examples
     --------
@@ -150,10 +150,10 @@ def has_gaps(raters: Sequence[ArrayLike]) -> bool:
 def coded_ratings(
     raters: Sequence[ArrayLike], categories: Sequence[object] | None, *, missing: bool = False
 ) -> tuple[list[IntArray], int]:
-    """Return each rater's ratings as positions of their categories, and the number of categories.
+    """Return each rater's ratings as category indices, and the number of categories.
 
-    Without `categories` they are those that occur, sorted; ratings with only 0 and 1 (or False and True) always have
-    both. A missing rating (None or nan) is -1 if `missing` is allowed, else an error.
+    The default categories are the observed ones, sorted; ratings with only 0 and 1 (or False and True) always have both
+    categories. A missing rating (None or nan) becomes -1 if `missing` is True; otherwise it is an error.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def coded_ratings(
 
 
 def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
-    """Return the number of people each row represents: the weights, or 1 each.
+    """Return the number of people each row represents: the weights, or ones without weights.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def people_weights(weight: ArrayLike | None, people: int) -> FloatArray:
 
 
 def plain(value: ArrayLike) -> FloatArray:
-    """Return an array, or a scalar (a NumPy float) for an array of one number."""
+    """Return the values as an array of floats, or as a NumPy scalar if there is only one number."""
     array: FloatArray = np.asarray(value, dtype=np.float64)
     return array[()]
 
@@ -288,7 +288,7 @@ def _positions(values: npt.NDArray[Any], absent: BoolArray, categories: npt.NDAr
 
 
 def distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the sorted distinct rows, the number of each, and each row's place there, by coding rows as integers.
+    """Return the sorted distinct rows, their counts, and the index of each row among them.
 
     Examples
     --------

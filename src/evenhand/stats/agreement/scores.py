@@ -1,4 +1,4 @@
-"""Numeric ratings: intraclass correlations with intervals, and every metric of two raters' moments."""
+"""Intraclass correlations of numeric ratings with intervals, and other metrics of two raters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ICC_FORMS: tuple[IccForm, ...] = get_args(IccForm)
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """The analysis of variance of n people by k raters; arrays of one shape.
+    """Mean squares from the analysis of variance of n people by k raters; arrays of one shape.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class MeanSquares:
 
     @property
     def within(self) -> FloatArray:
-        """Mean square within people, (MSC + (n - 1) MSE) / n."""
+        """Return the mean square within people, (MSC + (n - 1) MSE) / n."""
         with np.errstate(all="ignore"):
             return np.asarray((self.columns + (self.n - 1.0) * self.error) / self.n)
 
     def icc(self, form: IccForm = "A,1") -> FloatArray:
-        """Return the coefficient of a form; nan if undefined. See `icc`."""
+        """Return the intraclass correlation of a form, or nan if undefined; see `icc`."""
         require_choice("form", form, ICC_FORMS)
         numerator, denominator, size = self._fraction(form)
         with np.errstate(all="ignore"):
@@ -60,7 +60,7 @@ class MeanSquares:
             return np.asarray(np.where(none, np.nan, numerator / denominator))
 
     def interval(self, form: IccForm = "A,1", confidence: float = 0.95) -> Interval:
-        """Return the interval of a form; (1, 1) if the raters agree perfectly. See `icc_interval`."""
+        """Return the confidence interval of a form, (1, 1) for perfect agreement; see `icc_interval`."""
         require_choice("form", form, ICC_FORMS)
         with np.errstate(all="ignore"):
             single = self._absolute(confidence) if form.startswith("A") else self._one_f(form, confidence)
@@ -71,7 +71,7 @@ class MeanSquares:
         return Interval(np.asarray(low), np.asarray(high))
 
     def why_undefined(self, form: IccForm = "A,1") -> ratings.Reasons:
-        """Return why the coefficient is nan, "" if it is defined.
+        """Return why the coefficient is nan, or "" if it is defined.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class MeanSquares:
         return ratings.first_reason(checks)
 
     def _fraction(self, form: IccForm) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return numerator, denominator, and the size of the denominator's terms."""
+        """Return the numerator, the denominator, and the magnitude of the denominator's terms."""
         k, msr, msc, mse, msw = self.raters, self.rows, self.columns, self.error, self.within
         with np.errstate(all="ignore"):
             if form in {"1", "k"}:
@@ -108,7 +108,7 @@ class MeanSquares:
         return np.asarray(np.where(total > 0, self.raters * single / total, np.where(np.isnan(total), np.nan, -np.inf)))
 
     def _one_f(self, form: IccForm, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits of the single-rater form whose F is rows / within or rows / error."""
+        """Return limits of the single-rater forms 1 and C,1 from quantiles of F."""
         k, between = self.raters, self.n - 1.0
         one_way = not form.startswith("C")
         residual_df, below = (self.n * (k - 1), self.within) if one_way else (between * (k - 1), self.error)
@@ -118,7 +118,7 @@ class MeanSquares:
         return low, high
 
     def _absolute(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return limits of ICC(A,1): quantiles of the generalised pivot; see `panels.panel_interval`."""
+        """Return limits of ICC(A,1) as quantiles of the generalised pivot; see `panels.panel_interval`."""
         n, k = np.asarray(self.n)[..., np.newaxis], self.raters
         msr, msc, mse = (np.asarray(square)[..., np.newaxis] for square in (self.rows, self.columns, self.error))
         people = self.n.flat[0] if np.all(self.n == self.n.flat[:1]) and self.n.size else self.n  # usually equal
@@ -135,7 +135,7 @@ class MeanSquares:
 def mean_squares(*raters: ArrayLike, weight: ArrayLike | None = None) -> MeanSquares:
     """Return the mean squares of scores of two or more raters.
 
-    Sums are of differences from the first rater, so that raters who agree have an error of exactly 0.
+    Sums use differences from the first rater, so raters who agree have an error of exactly 0.
 
     Parameters
     ----------
@@ -183,16 +183,17 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
     The estimate may be negative, and never exceeds 1. nan for fewer than two people, if all scores are equal, and if
     the denominator's variance is estimated below 0, as for the form A,k of raters who contradict each other.
 
-    With gaps (nan if missing) the form 1 is that of the analysis of variance with unequal numbers: k is n0 = (N - sum
-    k_i² / N) / (n - 1) for k_i ratings of person i, N in all. A,1 and C,1 come from the variances of people, raters and
-    error by restricted maximum likelihood, s_p / (s_p + s_r + s_e) and s_p / (s_p + s_e), which are 0 or more; A,k, C,k
-    and k need people with equally many ratings. Without gaps these equal the table above, except for estimates below 0.
+    With missing ratings (nan), form 1 comes from the analysis of variance with unequal numbers: k is n0 = (N - sum k_i²
+    / N) / (n - 1) for k_i ratings of person i and N ratings in all. A,1 and C,1 come from the variances of people,
+    raters and error by restricted maximum likelihood, s_p / (s_p + s_r + s_e) and s_p / (s_p + s_e), which are 0 or
+    more; A,k, C,k and k require equally many ratings of each person. Without missing ratings the results equal the
+    table above, except for estimates below 0.
 
     Parameters
     ----------
     raters
         Two or more arrays of scores of shapes (..., people) that broadcast; each leading index is a simulation. With
-        gaps (nan) only the weights may have leading indices.
+        missing ratings (nan) only the weights may have leading indices.
     form
         The form, in McGraw and Wong's notation.
     weight
@@ -217,7 +218,7 @@ def icc(*raters: ArrayLike, form: IccForm = "A,1", weight: ArrayLike | None = No
 
 
 def icc_a1(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
-    """Return ICC(A,1): absolute agreement of single raters; see `icc`.
+    """Return ICC(A,1), the absolute agreement of single raters; see `icc`.
 
     Examples
     --------
@@ -230,14 +231,14 @@ def icc_a1(*raters: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
 def icc_interval(
     *raters: ArrayLike, form: IccForm = "A,1", confidence: float = 0.95, weight: ArrayLike | None = None
 ) -> Interval:
-    """Return the interval of an intraclass correlation; parameters as for `icc`.
+    """Return the confidence interval of an intraclass correlation; parameters as for `icc`.
 
     With F = MSR/MSW (form 1) or MSR/MSE (form C,1) the limits are (F/q - 1)/(F/q + k - 1) and (F q' - 1)/(F q' + k - 1)
-    for quantiles q, q' of F: exact for normal scores. The form A,1 has those of the generalised pivot, since McGraw and
-    Wong's with Satterthwaite's degrees of freedom are too short (`benchmarks/coverage/panels.py`). Gaps: see
-    `panel_interval`. People and raters are drawn at random; few raters carry little information about others, which
-    widens the limits of A,1. (1, 1) for perfect agreement. The limits contain the value itself at every confidence; the
-    lower one is -inf if the mean of the raters has no lower limit.
+    for quantiles q, q' of F: exact for normal scores. Form A,1 uses the limits of the generalised pivot, since McGraw
+    and Wong's interval with Satterthwaite's degrees of freedom is too short (`benchmarks/coverage/panels.py`). For
+    missing ratings see `panel_interval`. People and raters are drawn at random; few raters carry little information
+    about others, which widens the limits of A,1. Perfect agreement gives (1, 1). The limits contain the value itself at
+    every confidence; the lower limit is -inf if the mean of the raters has no lower limit.
 
     References
     ----------
@@ -272,7 +273,7 @@ def _f_quantile(top: FloatArray, bottom: FloatArray, confidence: float) -> Float
 
 @dataclass(frozen=True)
 class ScoreMoments:
-    """Means and variances (divided by n) of two raters' scores and of their difference; arrays of one shape.
+    """Means and variances (divided by n) of two raters' scores and of their difference, as arrays of one shape.
 
     Attributes
     ----------
@@ -301,11 +302,11 @@ class ScoreMoments:
     mean_error: FloatArray
 
     def mean_squared_error(self) -> FloatArray:
-        """Mean of (second - first)²."""
+        """Return the mean of (second - first)²."""
         return np.asarray(self.variance_error + self.mean_error**2)
 
     def mean_squares(self) -> MeanSquares:
-        """Mean squares: MSR = 2 var((x+y)/2), MSC = n mean(e)² / 2, MSE = var(e) / 2, with n - 1."""
+        """Return the mean squares MSR = 2 var((x+y)/2), MSC = n mean(e)² / 2 and MSE = var(e) / 2, with n - 1."""
         with np.errstate(all="ignore"):
             unbiased = self.n / (self.n - 1.0)
             both = 2.0 * (self.variance_first + self.variance_second) - self.variance_error
@@ -314,20 +315,20 @@ class ScoreMoments:
             return MeanSquares(self.n, 2, rows, columns, self.variance_error * unbiased / 2.0)
 
     def icc_a1(self) -> FloatArray:
-        """ICC(A,1) of two raters."""
+        """Return ICC(A,1) of the two raters."""
         return self.mean_squares().icc("A,1")
 
     def concordance(self) -> FloatArray:
-        """Lin's concordance, 2 s_xy / (s_x² + s_y² + (mean x - mean y)²)."""
+        """Return Lin's concordance, 2 s_xy / (s_x² + s_y² + (mean x - mean y)²)."""
         total = self.variance_first + self.variance_second + self.mean_error**2
         return np.asarray(1.0 - ratio(self.mean_squared_error(), total))
 
     def spread_adjusted(self, spread: ArrayLike) -> FloatArray:
-        """ICC with one spread V for all groups, 1 - mean squared error / V."""
+        """Return 1 - mean squared error / V: an ICC with the same spread V for all groups."""
         return np.asarray(1.0 - ratio(self.mean_squared_error(), np.asarray(spread, dtype=np.float64)))
 
     def why_undefined(self, metric: str) -> ratings.Reasons:
-        """Return why a metric is nan, "" if it is defined.
+        """Return why a metric is nan, or "" if it is defined.
 
         Examples
         --------
@@ -401,7 +402,7 @@ def concordance(first: ArrayLike, second: ArrayLike, *, weight: ArrayLike | None
 
 
 def pooled_spread(scores: ArrayLike, *, weight: ArrayLike | None = None) -> FloatArray:
-    """Return V = 2 var(scores), divided by n: the expected squared difference of two people's scores.
+    """Return V = 2 var(scores), with variance divided by n: the mean squared difference of two people's scores.
 
     Examples
     --------
