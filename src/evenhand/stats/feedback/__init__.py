@@ -1,7 +1,7 @@
 """Fairness metrics from critics' feedback on a system's decisions: exact where possible, else sharp bounds.
 
-Critics see cases with the system's label, and agree or disagree. `Feedback` defines the labels that an answer leaves
-open, `rates` and `gap` compute six metrics of fairness, `gap_intervals` their intervals.
+Critics see cases with the system's label, and agree or disagree. `Feedback` defines which labels are compatible with an
+answer, `rates` and `gap` compute six metrics of fairness, and `gap_intervals` computes their intervals.
 """
 
 from evenhand.stats.feedback.answers import (

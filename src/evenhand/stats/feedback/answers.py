@@ -1,7 +1,7 @@
-"""Answers of critics on cases, and the labels that an answer leaves open.
+"""Critics' answers on cases, and the critic labels that are compatible with each answer.
 
-The system gives label l, the critic has an unobserved label z in mind, and answers. Each pair of label and answer
-leaves a set of labels open. The bounds depend only on that set, so one kernel serves every kind of feedback.
+The system gives label l, the critic has an unobserved label z in mind, and answers. Each pair of label and answer is
+compatible with a set of labels z. The bounds depend only on that set, so one kernel serves every kind of feedback.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Feedback:
 
     @cached_property
     def admissible(self) -> BoolArray:
-        """(K, answers, K) whether the critic's label may be z, given system label l and answer f."""
+        """(K, answers, K) mask: whether the critic's label may be z after answer f to system label l."""
         step = np.arange(self.labels) - np.arange(self.labels)[:, np.newaxis]
         if self.kind == "label":
             return np.broadcast_to(np.eye(self.labels, dtype=np.bool_), (self.labels,) * 3).copy()
@@ -89,18 +89,18 @@ class Feedback:
 
     @cached_property
     def possible(self) -> BoolArray:
-        """(K, answers) whether the answer is possible: nothing is too high at the lowest label."""
+        """(K, answers) mask of possible answers; for example, "too high" is impossible at the lowest label."""
         return np.asarray(self.admissible.any(axis=2))
 
     @cached_property
     def agreeing(self) -> BoolArray:
-        """(K, answers) whether the answer agrees with the system."""
+        """(K, answers) mask of answers that agree with the system."""
         if self.kind == "label":
             return np.eye(self.labels, dtype=np.bool_)
         return np.broadcast_to(np.arange(self.answers) == AGREE, (self.labels, self.answers))
 
     def answers_of(self, joint: ArrayLike) -> FloatArray:
-        """Return the masses (..., K, answers) that critics give whose labels have the masses (..., K, K).
+        """Return the masses (..., K, answers) of the answers that critics with these labels give.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Feedback:
         return np.asarray(np.einsum("...lz,lfz->...lf", mass, self.admissible.astype(np.float64)))
 
     def check(self, masses: ArrayLike) -> FloatArray:
-        """Return the masses as an array of floats (..., K, answers); raise if they are impossible.
+        """Return the masses as a float array (..., K, answers); raise if they are impossible.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class Feedback:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answers:
-    """Answers of critics on cases. Group and label belong to the case, the answer to critic and case.
+    """Critics' answers on cases; group and label belong to the case, the answer to critic and case.
 
     Attributes
     ----------
@@ -222,9 +222,9 @@ class Answers:
 
     @cached_property
     def counted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(critics, groups, K) 1 if a critic answered, (groups, K) the cases, (groups, K, answers) the answers.
+        """Return (critics, groups, K) whether a critic answered, and the numbers of cases and of answers per cell.
 
-        Answers of weight 0 do not count; the others count once.
+        Answers of weight 0 do not count; all others count once.
         """
         cells, shape = self.groups * self.feedback.labels, (self.groups, self.feedback.labels)
         keep = slice(None) if self.weight is None else self.weight > 0
@@ -236,12 +236,12 @@ class Answers:
         return by_critic, by_case.reshape(shape).astype(np.float64), masses.reshape(self.shape).astype(np.float64)
 
     def where(self, keep: BoolArray) -> Answers:
-        """Return some of the answers, without the critics and cases that have none left, renumbered.
+        """Return the answers where `keep` is True, with the remaining critics and cases renumbered.
 
         Parameters
         ----------
         keep
-            (n,) the answers to keep.
+            (n,) mask of the answers to keep. Critics and cases without answers are dropped.
         """
         critics, critic = numbered(self.critic[keep], self.critics)
         cases, case = numbered(self.case[keep], self.cases)
@@ -252,7 +252,7 @@ class Answers:
         )
 
     def masses(self) -> FloatArray:
-        """Return (groups, K, answers) the number or weight of answers."""
+        """Return (groups, K, answers) the number, or total weight, of the answers."""
         return np.asarray(self._sums(self.cell, 1)[0])
 
     def by_critic(self) -> FloatArray:
@@ -260,7 +260,7 @@ class Answers:
         return self.by(np.arange(self.critics), self.critics)
 
     def by(self, kind: IntArray, kinds: int) -> FloatArray:
-        """Return (kinds, groups, K, answers) the masses of every kind of critic, such as stakeholders.
+        """Return (kinds, groups, K, answers) the masses of each kind of critics, such as stakeholders.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Differences between two kinds of critics: their disagreement on the same cases, and their gaps."""
+"""Differences between two kinds of critics in their disagreement on the same cases and in their gaps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Differences:
     Attributes
     ----------
     lower, upper
-        The smallest and largest difference that the answers allow; equal if it is exact.
+        The smallest and largest difference compatible with the answers; equal if the difference is exact.
     low, high
         The interval of the difference; nan if the answers do not vary.
     t, p, adjusted_p
@@ -48,7 +48,7 @@ class Differences:
     df: int
 
     def at(self, confidence: float) -> Differences:
-        """Return the same with intervals of another confidence, without resampling."""
+        """Return the same differences with intervals of another confidence, without resampling."""
         with np.errstate(all="ignore"):
             below, above = t_quantile(self.df, confidence) * self.stderr
         return replace(self, low=self.lower - below, high=self.upper + above)
@@ -56,7 +56,7 @@ class Differences:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CriticComparison:
-    """The differences of two kinds of critics on the cases that both have seen.
+    """Differences between two kinds of critics on the cases that both have seen.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class CriticComparison:
     cases, critics
         The number of shared cases, and the critics of either kind who saw one.
     df
-        Degrees of freedom of the tests: one less than the smallest of the three.
+        Degrees of freedom of the tests: one less than the smallest of the three numbers.
     """
 
     disagreement: Differences
@@ -80,12 +80,12 @@ class CriticComparison:
     df: int
 
     def at(self, confidence: float) -> CriticComparison:
-        """Return the same with intervals of another confidence, without resampling."""
+        """Return the same comparison with intervals of another confidence, without resampling."""
         return replace(self, disagreement=self.disagreement.at(confidence), gaps=self.gaps.at(confidence))
 
 
 class TooFewSharedError(DataError):
-    """Two kinds of critics have seen too few cases in common, or too few critics have seen one."""
+    """Two kinds of critics share too few cases, or too few critics have seen a shared case."""
 
     def __init__(self, cases: int, critics: tuple[int, int]) -> None:
         self.cases, self.critics = cases, critics
@@ -113,9 +113,9 @@ def compare_critics(
 
     Only cases that both kinds have seen count, and each counts equally for both: an answer has the weight 1 / (answers
     of its kind on its case). Critics are resampled within their kind and cases for both at once, so common variation
-    cancels. The test is Student's t of a difference over its standard error (see `CrossedDraws`); for a difference
-    known only up to bounds, of the bound nearer to 0, and without a rejection if 0 lies between them. The gap that
-    fewer critics see is noisier and therefore tends to be larger; the rates have no such bias.
+    cancels. The test is Student's t of a difference over its standard error (see `CrossedDraws`). For a difference
+    known only up to bounds, the bound nearer to 0 is tested, and nothing is rejected if 0 lies between the bounds. The
+    gap of the kind with fewer critics is noisier and therefore tends to be larger; the rates have no such bias.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def compare_critics(
 
 
 def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[Answers, IntArray]:
-    """Return two kinds of critics' answers on the cases that both have seen, and the kinds as 0 and 1."""
+    """Return the answers of two kinds of critics on the cases seen by both, and the kinds coded 0 and 1."""
     side = np.where(kind == pair[0], 0, np.where(kind == pair[1], 1, -1))[answers.critic]
     position = side * answers.cases + answers.case
     weight = np.ones(side.size) if answers.weight is None else answers.weight
@@ -207,7 +207,7 @@ def _shared(answers: Answers, kind: IntArray, pair: tuple[int, int]) -> tuple[An
 
 
 def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], masses: FloatArray) -> FloatArray:
-    """Return the differences of all disagreement rates, then the lower and the upper differences of the gaps."""
+    """Return the differences of all disagreement rates, then lower and upper bounds of the gaps' differences."""
     agreed = rates(masses, feedback, "tolerant_calibration").lower
     rate = agreed[..., 1, :, :] - agreed[..., 0, :, :]
     gap_of_metric = [same_gap(metric, feedback.labels) for metric in metrics]
@@ -218,7 +218,7 @@ def _columns(feedback: Feedback, metrics: tuple[FeedbackMetric, ...], masses: Fl
 
 
 def _tested(lower: CrossedDraws, upper: CrossedDraws, family: IntArray, df: int, confidence: float) -> Differences:
-    """Return the differences with intervals and tests; `family` gives the index of each test."""
+    """Return the differences with intervals and tests; tests of one family number share a p-value."""
     from scipy.special import stdtr
 
     shape = family.shape

@@ -1,7 +1,8 @@
-"""The bootstrap of critics and cases, and its normal approximation for many answers.
+"""Bootstrap of critics and cases, with a normal approximation for many answers.
 
 Critics share cases and cases share critics, so answers are not independent, and neither critics nor cases alone are the
-sample. Both are resampled, independently: the weight of an answer is the product of its critic's and its case's counts.
+sample. Critics and cases are therefore resampled independently: the weight of an answer is the product of its critic's
+and its case's counts.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ def crossed_bootstrap(
     resampled: Resampled = "both",
     kind: IntArray | None = None,
 ) -> Draws:
-    """Return the statistics of resamples of critics and cases.
+    """Return a statistic of resamples of critics and cases.
 
-    In each resample critics and cases are drawn with replacement, as many as there are and independently, and an answer
+    In each resample critics and cases are drawn independently with replacement, as many as in the sample, and an answer
     has the weight (draws of its critic) x (draws of its case). The masses of all resamples are two matrix products:
     sparse answers by drawn critics, then sums over drawn cases. The variance is that of critics plus that of cases plus
     three times that of single answers; `CrossedDraws` removes the excess.
 
     With more than `FEW_ANSWERS` answers, only masses of less than `SURE` standard errors are resampled answer by
-    answer. The others are drawn from the normal distribution with the bootstrap's mean and covariance
-    (`Masses.covariance`, exact), given those: the cost of a resample no longer grows with the answers.
+    answer. The other masses are drawn from their conditional normal distribution with the bootstrap's mean and exact
+    covariance (`Masses.covariance`), so the cost of a resample no longer grows with the number of answers.
 
     Parameters
     ----------
@@ -66,10 +67,10 @@ def crossed_bootstrap(
     draws
         Number of resamples.
     resampled
-        What is resampled: 'both', 'critics' if the cases are the whole target, or 'cases'.
+        The resampled units: 'both', 'critics' if the cases are the whole population of interest, or 'cases'.
     kind
-        (critics,) the kind of each critic, a code from 0. Critics are then drawn within their kind, and the masses kept
-        separate.
+        (critics,) the kind of each critic, a code from 0. Critics are then drawn within their kind, and the kinds'
+        masses stay separate.
 
     References
     ----------
@@ -105,21 +106,21 @@ def _draws(masses: Masses, statistic: MassStatistic, rng: Generator, draws: int,
 
 @dataclass(frozen=True)
 class CrossedDraws:
-    """Resamples of critics and cases together, of critics alone and of cases alone.
+    """Three bootstraps: of critics and cases together, of critics alone and of cases alone.
 
     An answer drawn with its critic and with its case has weights of variance 1 + 1 + 1 instead of 1. So with V, V_c and
     V_k the variances of the three bootstraps, V - V_c - V_k is the part of single answers, and V_c + V_k minus that
     part is the variance with every part counted once. For means this is the two-way variance of Cameron, Gelbach and
-    Miller. If the three share the counts of critics and of cases in each resample, the part of single answers is the
-    variance of both - critics - cases + estimate, which is known better than the difference of three variances: as well
-    as with five times the resamples.
+    Miller. If the three bootstraps share the counts of critics and cases in each resample, the part of single answers
+    is the variance of both - critics - cases + estimate. This is more precise than the difference of three variances,
+    by as much as five times the resamples would be.
 
     Attributes
     ----------
     both, critics, cases
         The three bootstraps of the same T statistics.
     shared
-        Whether they share their counts.
+        Whether the bootstraps share their counts.
 
     References
     ----------
@@ -133,12 +134,12 @@ class CrossedDraws:
     shared: bool
 
     def part(self, columns: slice) -> CrossedDraws:
-        """Return the draws of some statistics."""
+        """Return the draws of a slice of the statistics."""
         both, critics, cases = (draws.part(columns) for draws in (self.both, self.critics, self.cases))
         return CrossedDraws(both, critics, cases, self.shared)
 
     def map(self, function: Callable[[FloatArray], FloatArray]) -> CrossedDraws:
-        """Apply a function to the draws, mapping statistics (..., T) to (..., S)."""
+        """Apply a function that maps statistics (..., T) to (..., S) to all draws."""
         every = (self.both, self.critics, self.cases)
         both, critics, cases = (Draws(function(draws.estimate), function(draws.values)) for draws in every)
         return CrossedDraws(both, critics, cases, self.shared)
@@ -157,14 +158,14 @@ class CrossedDraws:
         return np.asarray(Draws(np.where(np.isfinite(estimate), 0.0, np.nan), interaction).stderr() ** 2)
 
     def stderr(self) -> FloatArray:
-        """Return (T,) the standard errors."""
+        """Return (T,) the standard errors of the statistics."""
         return np.asarray(np.sqrt(self.components().sum(axis=0)))
 
 
 def crossed_draws(
     answers: Answers, statistic: MassStatistic, *, rng: Generator, draws: int = 2_000, kind: IntArray | None = None
 ) -> CrossedDraws:
-    """Return the three bootstraps that separate critics, cases and single answers; see `crossed_bootstrap`."""
+    """Return three bootstraps: of both, of critics and of cases; see `crossed_bootstrap`."""
     require_at_least("draws", draws, 2)
     masses = Masses.from_answers(answers, kind)
     if masses.code.size > FEW_ANSWERS:
@@ -182,7 +183,7 @@ def crossed_draws(
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """The masses of answers whose critics and cases are resampled.
+    """Masses of answers, with methods to resample their critics and cases.
 
     Attributes
     ----------
@@ -219,7 +220,7 @@ class Masses:
 
     @classmethod
     def from_answers(cls, answers: Answers, kind: IntArray | None = None) -> Masses:
-        """Return the masses; without `kind`, all critics are of one kind."""
+        """Return the masses of answers; without `kind`, all critics are of one kind."""
         kinds = np.zeros(answers.critics, dtype=np.int64) if kind is None else kind
         return cls(answers, kinds, int(kinds.max(initial=0)) + 1)
 
@@ -230,15 +231,15 @@ class Masses:
 
     @cached_property
     def code(self) -> IntArray:
-        """(n,) the kind of critic, group, label and answer of each answer as one code, the index of its mass."""
+        """(n,) the index of each answer's mass: one code for kind of critic, group, label and answer."""
         return self.kind.take(self.answers.critic) * int(np.prod(self.answers.shape)) + self.answers.cell
 
     def covariance(self, resampled: Resampled) -> FloatArray:
-        """Return the covariance (C, C) of the C masses over the bootstrap.
+        """Return the exact bootstrap covariance (C, C) of the C masses.
 
         Of n critics drawn n times, E[u_i u_j] = 1 + [i = j] - 1 / n, and 1 for critics of different kinds; likewise for
-        m cases. With S the masses, A_c and A_k the sums over critics and over cases of the products of their masses, A
-        that over single answers, and 1 / n read as 0 between kinds:
+        m cases. With S the masses, A_c, A_k and A the sums over critics, cases and single answers of the products of
+        their masses, and 1 / n set to 0 between kinds:
 
         - critics alone: C_c = A_c - S S' / n; cases alone: C_k = A_k - S S' / m;
         - both: C_k + (1 - 1 / m) C_c + A - A_k / n.
@@ -261,7 +262,7 @@ class Masses:
 
     @cached_property
     def _products(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(C, C) each: the products of masses, summed over critics, over cases and over single answers."""
+        """Return three (C, C) arrays: the products of masses summed over critics, cases and single answers."""
         answers, size, weight = self.answers, self.whole.size, self.answers.weight
         single = self.whole if weight is None else np.bincount(self.code, weights=weight**2, minlength=size)
         by_critic = _summed_products(answers.critic, answers.critics, self.code, size, weight)
@@ -269,7 +270,7 @@ class Masses:
         return by_critic, by_case, np.diag(single.ravel())
 
     def resamples(self, draws: int, resampled: Resampled, rng: Generator) -> Iterator[FloatArray]:
-        """Yield the masses (some draws, kinds, groups, K, answers) of resamples."""
+        """Yield the resampled masses in batches of shape (draws, kinds, groups, K, answers)."""
         if self.code.size <= FEW_ANSWERS:
             yield from (drawn for (drawn,) in self.resampled_answers(draws, [resampled], rng))
             return
@@ -294,7 +295,7 @@ class Masses:
         yield values.reshape(draws, *self.whole.shape)
 
     def _select(self, cells: IntArray) -> Masses:
-        """Return some of the masses: their answers, and the critics of these."""
+        """Return the masses of the listed cells, with only the critics and cases of their answers."""
         keep = np.isin(self.code, cells)
         return Masses(
             self.answers.where(keep), self.kind[numbered(self.answers.critic[keep], self.kind.size)[0]], self.kinds
@@ -303,16 +304,16 @@ class Masses:
     def resampled_answers(
         self, draws: int, resampled: Sequence[Resampled], rng: Generator, sizes: tuple[IntArray, int] | None = None
     ) -> Iterator[list[FloatArray]]:
-        """Yield the masses of resamples answer by answer, in batches that fit in memory.
+        """Yield the resampled masses computed answer by answer, in batches that fit in memory.
 
         Parameters
         ----------
         draws, rng
             The number of resamples, and the source of randomness.
         resampled
-            What is resampled: for each of these there is an array of masses, from the same counts.
+            The resampled units; each entry gets an array of masses, computed from the same counts.
         sizes
-            The numbers of critics of each kind and of cases in the whole sample, if they are not those of the answers.
+            The numbers of critics of each kind and of cases in the whole sample, if they differ from the numbers here.
         """
         from scipy.sparse import csr_array
 
@@ -329,7 +330,7 @@ class Masses:
         number = sizes or (np.bincount(self.kind, minlength=self.kinds), answers.cases)
 
         def masses(by_case: FloatArray, cases: FloatArray | None) -> FloatArray:
-            """Return masses from the sums (blocks * cases, draws) of drawn critics and the counts of cases."""
+            """Return masses from the sums (blocks * cases, draws) over drawn critics and the counts of drawn cases."""
             sums = by_case.reshape(blocks, answers.cases, -1)
             summed = np.add.reduceat(sums if cases is None else sums * cases, starts, axis=1)
             found = np.zeros((size, self.kinds, answers.groups * answers.feedback.labels, answers.feedback.answers))
@@ -352,7 +353,7 @@ class Masses:
 
 
 def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight: FloatArray | None) -> FloatArray:
-    """Return (many, many) the products of the sums of two codes in a row, summed over rows."""
+    """Return (many, many) the products of two codes' sums within a row, summed over rows."""
     # Counts add up exactly in any order, and up to four times the answers need no more memory than a sparse matrix.
     if rows * many <= (code.size if weight is not None else 4 * code.size):
         sums = np.bincount(row * many + code, weights=weight, minlength=rows * many).astype(np.float64)
@@ -365,7 +366,7 @@ def _summed_products(row: IntArray, rows: int, code: IntArray, many: int, weight
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    """Return the symmetric square root of a covariance of relative errors, without rounding errors."""
+    """Return the symmetric square root of a covariance matrix, with eigenvalues at rounding level set to 0."""
     value, vector = np.linalg.eigh(covariance)
     return np.asarray((vector * np.sqrt(np.where(value > _ROUNDING, value, 0.0))) @ vector.T)
 
@@ -376,14 +377,14 @@ def _chunks(draws: int, numbers: int) -> Iterator[int]:
 
 
 def _counts(n: int, among: int, draws: int, rng: Generator) -> FloatArray:
-    """Return (draws, n) the counts of n members when `among` members are drawn with replacement."""
+    """Return (draws, n) the counts of n members in samples of size `among` drawn with replacement from `among`."""
     size = np.full(draws, n) if n == among else rng.binomial(among, n / among, draws)
     picked = rng.integers(0, n, size=int(size.sum())) + np.repeat(n * np.arange(draws), size)
     return np.bincount(picked, minlength=draws * n).astype(np.float64).reshape(draws, n)
 
 
 def _counts_within(kind: IntArray, among: IntArray, draws: int, rng: Generator) -> FloatArray:
-    """Return (draws, critics) the counts of critics, each kind drawn separately."""
+    """Return (draws, critics) the resampling counts of critics, drawing each kind separately."""
     counts = np.empty((draws, kind.size))
     for number, size in enumerate(among.tolist()):
         members = np.flatnonzero(kind == number)

@@ -1,4 +1,4 @@
-"""The gap of a metric over labels and groups: exact if its rates are, otherwise its bounds.
+"""Gaps of a metric over labels and groups: exact if the rates are exact, otherwise bounds.
 
 The gap is max_k max_{m, m'} (R_mk - R_m'k) over the defined cells. Groups are independent of one another, so the upper
 bound max (U_mk - L_m'k) over ordered pairs is attained. The lower bound max (0, L_mk - U_m'k) is valid, but the labels
@@ -21,24 +21,24 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FeedbackGap:
-    """The gap of one metric: arrays over the axes before groups and labels (none: a single gap).
+    """The gap of one metric: arrays over the axes before groups and labels (a scalar for one gap).
 
     Attributes
     ----------
     metric
         The metric.
     lower, upper
-        The smallest and largest gap that the answers allow; nan if no label has two groups with a rate. The published
-        lower bound may be negative.
+        The smallest and largest gap compatible with the answers; nan if no label has two groups with a rate. The
+        published lower bound may be negative.
     separate_lower
         The lower bound from separate intervals, without the dependence of labels.
     label
-        The label at which the upper bound (the gap, if it is exact) is attained; -1 for a metric without labels or
-        without a gap.
+        The label at which the upper bound (or the exact gap) is attained; -1 for a metric without labels or an
+        undefined gap.
     high, low
-        The groups with the higher and the lower rate at this label; -1 without a gap.
+        The groups with the higher and the lower rate at this label; -1 if the gap is undefined.
     sharp
-        Whether both bounds can be attained. Otherwise the lower one is valid, but may be too low: with a direction and
+        Whether both bounds are attainable. Otherwise the lower bound is valid but may be too low: with a direction and
         four labels or more, with a tolerance, with more than two groups, or with more than ten labels.
     """
 
@@ -53,22 +53,22 @@ class FeedbackGap:
 
     @property
     def estimate(self) -> FloatArray:
-        """The gap if it is exact, otherwise the middle of the bounds.
+        """Return the gap if it is exact, otherwise the middle of its bounds.
 
-        It is the largest of several noisy differences, and so too high on average.
+        The estimate is the largest of several noisy differences, and therefore too high on average.
         """
         return np.asarray((self.lower + self.upper) / 2)
 
     @property
     def exact(self) -> BoolArray:
-        """Whether the gap is exact, up to rounding."""
+        """Mask of exact gaps, up to rounding."""
         return np.asarray(self.upper - self.lower <= 1e-9)
 
 
 def gap(
     masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> FeedbackGap:
-    """Return the gap of a metric between groups, over all labels.
+    """Return the largest difference of a metric between groups, over all labels.
 
     The gap in overall misclassification equals the gap in equal opportunity, since the rates add up to 1.
 
@@ -83,7 +83,7 @@ def gap(
     bounds
         'sharp' or 'published', see `rates`. The published estimate is the middle of the published bounds.
     closed
-        Treat a mass of 0 as one that may be tiny, see `rates`.
+        Treat a mass of 0 as possibly tiny but positive; see `rates`.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def gap(
 
 
 def smallest_gaps(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, closed: bool = False) -> FloatArray:
-    """Return for each pair of groups the smallest gap that the answers allow (see `joint`).
+    """Return the smallest gap compatible with the answers for each pair of groups (see `joint`).
 
     Parameters
     ----------
@@ -139,7 +139,8 @@ def smallest_gaps(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric,
 
     Returns
     -------
-    (..., pairs) the pairs (0, 1), (0, 2), ..., (1, 2), ...; with a tolerance 0, which is always valid.
+    (..., pairs) the gaps of the pairs (0, 1), (0, 2), ..., (1, 2), ...; with a tolerance all are 0, which is always
+    valid.
     """
     mass = parts(masses, feedback)
     ratio: FeedbackMetric = "equal_opportunity" if metric == "overall_misclassification" else metric
@@ -156,17 +157,16 @@ def smallest_gaps(masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric,
 
 
 def _any_budget(feedback: Feedback) -> bool:
-    """Return whether every x that a `Budget` allows is possible, with few enough corners to enumerate."""
+    """Return whether `Budget` describes all possible x exactly, with few enough corners to enumerate."""
     free = feedback.kind == "agreement" or feedback.labels <= 3
     return free and not feedback.tolerance and feedback.labels <= CORNER_LABELS
 
 
 def same_gap(metric: FeedbackMetric, labels: int) -> FeedbackMetric:
-    """Return the metric with an equal gap, so that the gap need not be counted twice.
+    """Return the metric whose gap equals this metric's gap, so that equal gaps count once.
 
-    Overall misclassification is 1 minus equal opportunity, so their gaps are equal. With two labels a case whose
-    critic's label is not k has the other, l: predictive equality of k is 1 minus equal opportunity of l, and the gaps
-    are equal again.
+    Overall misclassification is 1 minus equal opportunity, so their gaps are equal. With two labels, a critic's label
+    other than k is l, so predictive equality of k is 1 minus equal opportunity of l, and the gaps are equal again.
 
     Examples
     --------
@@ -179,12 +179,12 @@ def same_gap(metric: FeedbackMetric, labels: int) -> FeedbackMetric:
 
 
 def differences(cells: Rates) -> FloatArray:
-    """Return U_mk - L_m'k for each ordered pair of groups and each label: the largest possible differences.
+    """Return the largest possible differences U_mk - L_m'k for each ordered pair of groups and each label.
 
     Returns
     -------
     (..., pairs * labels) with nan if a rate is undefined. The pairs are (0, 1), (0, 2), ..., (1, 0), ..., the labels
-    run fastest. The smallest possible differences are the negatives of those of the reversed pairs.
+    run fastest. The smallest possible differences are the negatives of the reversed pairs' differences.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def differences(cells: Rates) -> FloatArray:
 
 
 def ordered_pairs(groups: int) -> tuple[IntArray, IntArray]:
-    """Return the two groups of each ordered pair.
+    """Return the first and second groups of all ordered pairs.
 
     Examples
     --------
@@ -210,10 +210,10 @@ def ordered_pairs(groups: int) -> tuple[IntArray, IntArray]:
 
 
 def _largest(higher: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-    """Return max (higher_mk - lower_m'k) over labels and two different groups, with its label, m and m'.
+    """Return max (higher_mk - lower_m'k) over labels and pairs of groups m, m', with its label, m and m'.
 
-    It avoids a list of pairs: it compares the highest and the lowest group of a label, or one of them and the runner-up
-    of the other if they are the same group.
+    To avoid a list of pairs, it compares the highest and the lowest group of a label; if they are the same group, it
+    replaces one of them by its runner-up.
     """
     highs, lows = np.where(np.isnan(higher), -np.inf, higher), np.where(np.isnan(lower), np.inf, lower)
     top, bottom = highs.argmax(axis=-2), lows.argmin(axis=-2)

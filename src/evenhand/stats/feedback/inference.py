@@ -1,6 +1,6 @@
-"""Intervals of gaps that allow for both incomplete answers and the sample of critics and cases.
+"""Confidence intervals of gaps that allow for incomplete answers and sampled critics and cases.
 
-`plan_answers` computes how many more answers would narrow such an interval to a given width.
+`plan_answers` computes the number of additional answers that would narrow such an interval to a target width.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _LEAST_ALPHA, _HALVINGS = 1e-12, 40
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GapInterval:
-    """A gap with an interval that covers the true gap, wherever it lies between its bounds.
+    """A gap with an interval that covers the true gap anywhere between its bounds.
 
     Attributes
     ----------
     gap
         The gap in the sample.
     low, high
-        The limits, from 0 to 1; nan if the answers do not vary, or a gap is undefined in too many resamples.
+        The limits, from 0 to 1; nan if the answers do not vary or the gap is undefined in too many resamples.
     stderr
         (2,) the standard errors of the lower and the upper bound.
     components
         (3, 2) the variance components of critics, cases and single answers in the two bounds; None unless both are
         resampled.
     below, above
-        The distances of the limits outside of the bounds, before clipping to 0 and 1.
+        The distances from the bounds to the limits outside them, before clipping to 0 and 1.
     p_value
         The smallest alpha at which the interval of confidence 1 - alpha excludes 0; nan without limits.
     limits
-        What the limits are computed from; None if they are known at one confidence only.
+        The data to recompute the limits; None if they exist for one confidence only.
     """
 
     gap: FeedbackGap
@@ -65,7 +65,7 @@ class GapInterval:
     limits: GapLimits | None = field(default=None, repr=False)
 
     def at(self, confidence: float) -> GapInterval:
-        """Return the same with limits at another confidence, without resampling."""
+        """Return the same gap with limits at another confidence, without resampling."""
         if self.limits is None:
             raise EvenhandError("`at` needs an interval that `gap_intervals` has returned.")
         low, high = self.limits.at(confidence)
@@ -86,7 +86,7 @@ def gap_intervals(
     bounds: Bounds = "sharp",
     method: GapMethod = "cells",
 ) -> dict[FeedbackMetric, GapInterval]:
-    """Return the gaps of several metrics with their intervals, from one bootstrap of critics and cases.
+    """Return the gaps of several metrics with intervals, from one bootstrap of critics and cases.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ def gap_intervals(
     draws
         Number of resamples.
     pair_draws
-        Number of resamples in which the smallest gap of each pair is searched for, which takes long; `draws` if None.
+        Number of resamples for the slow search for the smallest gap of each pair; `draws` if None.
     resampled
-        'both' critics and cases, 'critics' if the cases are the whole target, or 'cases'.
+        'both' critics and cases, 'critics' if the cases are the whole population of interest, or 'cases'.
     confidence
-        The confidence with which the true gap is covered.
+        The probability of covering the true gap.
     bounds
         'sharp' or 'published', see `rates`. Published bounds have the method 'bounds' only.
     method
@@ -112,15 +112,15 @@ def gap_intervals(
     Notes
     -----
     'bounds' is the interval of `set_interval` for the two bounds of the gap. But a gap is the largest of several noisy
-    differences, so its estimate is too high and so is the interval, above all if groups are treated equally. 'cells'
-    uses the differences. The gap is at most max (d_j + c_u se_j) over the largest difference d_j of each ordered pair
-    and label, since it is one of them, with Stoye's c_u. It is at least max (d_j - q se_j) over the m smallest
-    differences and smallest gaps of pairs, with q the quantile of Student's t at 1 - alpha / m (Bonferroni): the lower
-    side may use all of alpha, because a gap of 0 cannot be missed above; far from 0 only differences of one sign come
-    near it, half of the m. Degrees of freedom are one less than the smaller number of critics or cases; and a rate of 0
-    or 1 has the exact limits of a proportion (`slacks`), since resampling shows no error there. A mass of 0 in the
-    sample does not prove that it is 0 (`closed` in `rates`). A difference that is undefined in more than 5 % of the
-    resamples is unrestricted: the high limit is then 1.
+    differences, so its estimate and its interval are too high, above all if groups are treated equally. 'cells' uses
+    the differences themselves. The gap is at most max (d_j + c_u se_j) over the largest difference d_j of each ordered
+    pair and label, with Stoye's c_u. It is at least max (d_j - q se_j) over the m smallest differences and smallest
+    gaps of pairs, with q the quantile of Student's t at 1 - alpha / m (Bonferroni): the lower side may use all of
+    alpha, because an interval cannot lie below a gap of 0; far from 0 only half of the m differences, of one sign, come
+    near the gap. Degrees of freedom are one less than the smaller number of critics or cases; and a rate of 0 or 1 has
+    the exact limits of a proportion (`slacks`), since resampling shows no error there. A mass of 0 in the sample does
+    not prove that it is 0 (`closed` in `rates`). A difference that is undefined in more than 5 % of the resamples is
+    unrestricted: the high limit is then 1.
 
     References
     ----------
@@ -179,7 +179,7 @@ def gap_intervals(
 
 @dataclass(frozen=True)
 class _Columns:
-    """The draws of one metric: the largest differences, then the smallest gaps of pairs.
+    """The draws of one metric: the largest differences, then the smallest gaps of pairs of groups.
 
     `differences` are the standard errors of the differences, which may rest on more draws; `slack` returns the slacks
     of the differences at a tail; `df` are the degrees of freedom.
@@ -197,7 +197,7 @@ class _Columns:
         return self.differences.size
 
     def ends(self, columns: FloatArray) -> FloatArray:
-        """Return (..., 2) the bounds of the gap."""
+        """Return (..., 2) the lower and upper bounds of the gap."""
         largest, pairs = columns[..., : self.differing], columns[..., self.differing :]
         upper, lower = np.fmax.reduce(largest, axis=-1), np.fmax.reduce(-largest, axis=-1)
         if not self.published:
@@ -205,7 +205,7 @@ class _Columns:
         return np.stack([lower, upper], axis=-1)
 
     def limits(self, ends: Draws, ends_stderr: FloatArray, method: GapMethod) -> GapLimits:
-        """Return the data for limits, given the draws of the two bounds and their standard errors."""
+        """Return the data for limits, from the draws and the standard errors of the two bounds."""
         both = self.draws.both if isinstance(self.draws, CrossedDraws) else self.draws
         return GapLimits(
             ends=ends.estimate,
@@ -222,7 +222,7 @@ class _Columns:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GapLimits:
-    """The data from which a gap's limits are computed at any confidence; it holds no draws.
+    """The data needed to compute a gap's limits at any confidence, without the draws.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class GapLimits:
     plain: bool
 
     def at(self, confidence: float) -> tuple[float, float]:
-        """Return the limits of the gap, possibly outside 0 and 1; nan if its error is unknown."""
+        """Return the unclipped limits of the gap; nan if its standard error is unknown."""
         lower, upper, lower_stderr, upper_stderr = (float(x) for x in (*self.ends, *self.ends_stderr))
         c_low, c_high = critical_values(
             lower,
@@ -272,13 +272,13 @@ class GapLimits:
         return self._least(confidence), self._largest(c_high, confidence)
 
     def p_value(self) -> float:
-        """Return the smallest alpha at which the lower limit is above 0; nan without limits."""
+        """Return the smallest alpha at which the lower limit is above 0; nan if there are no limits."""
         if np.isnan(self.at(0.95)[0]):
             return float("nan")
         return _least_alpha((lambda confidence: self.at(confidence)[0]) if self.plain else self._least)
 
     def _student(self, confidence: float) -> float:
-        """Return the quantile of Student's t over the normal quantile."""
+        """Return the ratio of Student's t quantile to the normal quantile."""
         return float(t_quantile(self.df, confidence)) / normal_quantile(confidence)
 
     def _largest(self, c_high: float, confidence: float) -> float:
@@ -288,7 +288,7 @@ class GapLimits:
         return float(np.where(np.isnan(spread), 1.0, largest + reach)[~np.isnan(largest)].max())
 
     def _least(self, confidence: float) -> float:
-        """Return the lower limit: the largest of the smallest differences' joint lower limits."""
+        """Return the lower limit: the largest of the joint lower limits of the smallest differences."""
         smallest = np.append(-self.estimate[: self.differing], self.estimate[self.differing :])
         alpha = 2.0 * tail_share(confidence)
         slack = np.append(self.slack(alpha / (2 * self.differing)), np.zeros(self.estimate.size - self.differing))
@@ -308,7 +308,7 @@ def _freedom(answers: Answers, resampled: Resampled) -> float:
 
 
 def _sizes(feedback: Feedback, metric: FeedbackMetric, bounds: Bounds, groups: int) -> tuple[int, int]:
-    """Return how many columns `_columns` has for a metric: of differences, and of smallest gaps of pairs."""
+    """Return the numbers of columns that `_columns` gives a metric: for differences, and for smallest gaps."""
     depends = metric in INDEFINITE and bounds == "sharp" and feedback.kind != "label" and feedback.labels > 2
     ordered = groups * (groups - 1)
     columns = ordered * (feedback.labels if metric in BY_LABEL else 1)
@@ -318,7 +318,7 @@ def _sizes(feedback: Feedback, metric: FeedbackMetric, bounds: Bounds, groups: i
 def _drawn(
     answers: Answers, statistic: MassStatistic, resampled: Resampled, rng: Generator, draws: int
 ) -> Draws | CrossedDraws:
-    """Return draws of a statistic."""
+    """Return the draws of a statistic for the requested kind of resampling."""
     if resampled == "both":
         return crossed_draws(answers, statistic, rng=rng, draws=draws)
     return crossed_bootstrap(answers, statistic, rng=rng, draws=draws, resampled=resampled)
@@ -327,7 +327,7 @@ def _drawn(
 def _columns(
     feedback: Feedback, metrics: tuple[FeedbackMetric, ...], bounds: Bounds, search: bool, masses: FloatArray
 ) -> FloatArray:
-    """Return the largest differences of all pairs and labels, by metric; to `search`, also each pair's smallest gap."""
+    """Return the largest differences of pairs and labels by metric, and with `search` each pair's smallest gap."""
     mass = masses[..., 0, :, :, :]
     columns = []
     for metric in metrics:
@@ -370,7 +370,7 @@ def _least_alpha(lowest: Callable[[float], float]) -> float:
 
 
 def _correlation(ends: FloatArray) -> float:
-    """Return the correlation of the two bounds over the draws that have both; 0 if one is constant."""
+    """Return the correlation of the two bounds over draws where both are defined; 0 if one is constant."""
     complete = ends[~np.isnan(ends).any(axis=1)]
     if len(complete) < 2:
         return 0.0
@@ -381,7 +381,7 @@ def _correlation(ends: FloatArray) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerPlan:
-    """How many more answers a narrower interval needs.
+    """Numbers of additional critics, cases and answers that a narrower interval needs.
 
     Attributes
     ----------
@@ -392,11 +392,12 @@ class AnswerPlan:
     least
         The smallest width that any number of critics can reach.
     critics, cases, answers
-        How many more of each are needed at the present design, 0 if the interval is narrow enough; None if the width
+        The additional numbers needed with the present design, 0 if the interval is narrow enough; None if the width
         cannot be reached.
     hurdle
-        Why it cannot: 'open', the answers leave more than that open, with any number of critics; 'cases', more critics
-        on the same cases do not help, new cases would; 'no_interval', there is none yet. None if it can.
+        Why the width cannot be reached: 'open' if the bounds alone are wider, with any number of critics; 'cases' if
+        only new cases would help, not more critics on the same cases; 'no_interval' if there is no interval yet. None
+        if the width can be reached.
     """
 
     width: float
@@ -409,24 +410,24 @@ class AnswerPlan:
 
 
 def plan_answers(interval: GapInterval, answers: Answers, width: float, *, new_cases: bool = True) -> AnswerPlan:
-    """Return how many more critics, cases and answers would narrow the interval of a gap to a width.
+    """Return the numbers of additional critics, cases and answers that narrow a gap's interval to a width.
 
     With f times the critics, each answering as many cases as now, the variance of a bound is critics / f + cases / g +
     answers / f, where g = f if the cases increase too and g = 1 if they stay the same, and the three parts are those of
-    the crossed bootstrap. The limits move towards the bounds as the standard errors do. What the answers leave open
-    does not shrink with their number.
+    the crossed bootstrap. The limits move towards the bounds as the standard errors do. The distance between the bounds
+    does not shrink with more answers.
 
     Parameters
     ----------
     interval
-        The interval at present, with critics and cases both resampled.
+        The present interval, with critics and cases both resampled.
     answers
         Its answers.
     width
         The desired width, above 0.
     new_cases
-        Whether new critics come with new cases, so that as many critics see each case as now; otherwise they see the
-        same cases.
+        Whether new critics come with new cases, so that the number of critics per case stays the same; otherwise they
+        see the same cases.
 
     Examples
     --------
@@ -483,7 +484,7 @@ def _least_factor(interval: GapInterval, width: float, new_cases: bool) -> float
 
 
 def _width(interval: GapInterval, factor: float, new_cases: bool) -> float:
-    """Return the width of the interval with `factor` times the critics, from the smaller errors of its bounds."""
+    """Return the width of the interval with `factor` times the critics, whose bounds have smaller errors."""
     assert interval.components is not None  # noqa: S101 -- checked by the caller
     critics, cases, single = interval.components
     total = critics + cases + single

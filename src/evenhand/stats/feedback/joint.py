@@ -1,9 +1,10 @@
-"""The smallest gap between two groups that their answers allow, for all labels at once.
+"""The smallest gap between two groups that is compatible with their answers, over all labels at once.
 
-Take a rate R_k = c_k / (c_k + x_k) whose c is known and whose x is not: lo_k <= x_k <= hi_k and sum x = X, because a
-critic whose label is not one has another. For equal opportunity c is the mass that agrees and x what critics alone call
-k; for predictive equality c is the mass that disagrees and x what neither calls k. Under agreement feedback every such
-x is possible: by Hall's condition disagreements move freely except for x_k <= sum_{l != k} mu_l, which is hi_k.
+Take a rate R_k = c_k / (c_k + x_k) whose c is known and whose x is not: lo_k <= x_k <= hi_k and sum x = X, because
+every critic has exactly one label in mind. For equal opportunity c is the mass that agrees and x the mass that only
+critics call k; for predictive equality c is the mass that disagrees and x the mass that neither calls k. Under
+agreement feedback every such x is possible: by Hall's condition disagreements move freely except for x_k <= sum_{l !=
+k} mu_l, which is hi_k.
 
 A gap of at most t between group 1 and group 2 means a_k(x1_k) <= x2_k <= b_k(x1_k) for all k, with
 
@@ -39,7 +40,7 @@ _ROUNDING = 1e-12
 
 
 class Budget(NamedTuple):
-    """The known parts of one group's rates c / (c + x)."""
+    """The known parts of one group's rates c / (c + x), with the limits and the sum of x."""
 
     fixed: FloatArray
     """(..., K) c."""
@@ -51,19 +52,19 @@ class Budget(NamedTuple):
     """(...) the sum of the x."""
 
     def at(self, rows: slice | IntArray) -> Budget:
-        """Return some rows."""
+        """Return the budget of the selected rows."""
         return Budget(*(field[rows] for field in self))
 
 
 def smallest_gap(first: Budget, second: Budget, compared: BoolArray) -> FloatArray:
-    """Return the smallest max_k abs(R_1k - R_2k) over everything that the two budgets allow.
+    """Return the smallest max_k abs(R_1k - R_2k) that the two budgets allow.
 
     Parameters
     ----------
     first, second
         The two groups, with axes (..., K). A group's masses may have any scale.
     compared
-        (..., K) the labels that count; the others still contribute to the sum.
+        (..., K) mask of the compared labels; the other labels still contribute to the sum.
 
     Returns
     -------
@@ -100,10 +101,10 @@ def _flat(budget: Budget, shape: tuple[int, ...]) -> Budget:
 
 
 def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
-    """Return the smallest possible t.
+    """Return the smallest possible gap t by bisection.
 
-    If there are many corners, two quick checks come first: chords below the curves show what is impossible, and the
-    best corner of the chords what is possible. All corners are checked only between these.
+    With many corners, two quick checks narrow t first: chords below the curves give a lower limit, and the best corner
+    of the chords gives an upper limit. All corners are checked only between these limits.
     """
     low, high = np.zeros(len(used)), np.ones(len(used))
     high[_feasible(first, second, _slack(low, used), _chord_corner)] = 0.0
@@ -120,7 +121,7 @@ def _bisect(first: Budget, second: Budget, used: BoolArray) -> FloatArray:
 def _narrow(
     first: Budget, second: Budget, used: BoolArray, *, low: FloatArray, high: FloatArray, least: Least
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the two ends, narrowed by bisection around the point where `_feasible` changes."""
+    """Return lower and upper limits of t, narrowed by bisection to where `_feasible` changes."""
     low, high = low.copy(), high.copy()
     while (unfinished := np.flatnonzero(high - low > _PRECISION)).size:
         middle = (low[unfinished] + high[unfinished]) / 2
@@ -133,7 +134,7 @@ def _narrow(
 
 
 def _narrow_by_corners(first: Budget, second: Budget, used: BoolArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return the smallest possible t above `low`, by enumerating all corners."""
+    """Return the smallest possible t above `low` by enumerating all corners."""
     from evenhand.stats.compiled import narrow_gap
 
     one, two = (np.stack([budget.fixed, budget.low, budget.high], axis=1) for budget in (first, second))
@@ -143,12 +144,12 @@ def _narrow_by_corners(first: Budget, second: Budget, used: BoolArray, low: Floa
 
 
 def _slack(t: FloatArray, used: BoolArray) -> FloatArray:
-    """Return (rows, K) the allowed difference of two rates; 2, more than is possible, for labels not compared."""
+    """Return (rows, K) the allowed difference of two rates; 2, which never binds, for labels not compared."""
     return np.where(used, t[:, np.newaxis], 2.0)
 
 
 def _feasible(first: Budget, second: Budget, t: FloatArray, least: Least) -> BoolArray:
-    """Return whether differences of at most t (rows, K) in all labels are possible, as far as `least` can tell."""
+    """Return (rows,) whether `least` finds rate differences of at most t (rows, K) possible in all labels."""
     c1, total = first.fixed, first.total
     lowest, highest = _rate(second.fixed, second.high), _rate(second.fixed, second.low)
     low = np.maximum(first.low, _x_at(c1, highest + t, -np.inf))
@@ -176,14 +177,14 @@ def _rate(c: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _x_at(c: FloatArray, rate: FloatArray, without: float) -> FloatArray:
-    """Return the x with c / (c + x) = rate: inf if the rate is 0 or less, `without` if c is 0."""
+    """Return the x with c / (c + x) = rate; inf if the rate is 0 or less, and `without` if c is 0."""
     defined = (c > 0) & (rate > 0)
     x = np.divide(c, rate, out=np.full(c.shape, np.inf), where=defined) - c
     return np.where(c > 0, x, without)
 
 
 def _other(two: Budget, rate: FloatArray, k: int | slice, *, least: bool) -> FloatArray:
-    """Return the second group's x, within its ends, at which its rate is `rate`."""
+    """Return the second group's x at which its rate equals `rate`, clipped to its limits."""
     c, low, high = (field[:, k, np.newaxis] for field in two[:3])
     c = np.broadcast_to(c, rate.shape)
     defined = (c > 0) & (rate > 0)
@@ -197,8 +198,8 @@ def _minimum(
 ) -> FloatArray:
     """Return the smallest sum of curve(x_k) over the box with sum x = total, for curves concave in the box.
 
-    The curves are flat outside of the box, where x may go on: beyond the low ends if their sum is at least the total,
-    beyond the high ends (`at_least` False) if their sum is at most the total.
+    The curves are flat outside the box, and x may lie there: below the low ends if their sum is at least the total,
+    above the high ends (`at_least` False) if their sum is at most the total.
     """
     ends = curve(np.stack([low, high], axis=-1), slice(None))
     enough = low.sum(axis=-1) >= total if at_least else high.sum(axis=-1) <= total
@@ -207,7 +208,7 @@ def _minimum(
 
 
 def _chords(_: Curve, low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the smallest sum of the curves' chords, which lie below them."""
+    """Return the smallest sum of the curves' chords, a lower bound of the curves' sum."""
     slope, filled = _flattest_first(low, high, total, ends)
     return np.asarray(ends[..., 0].sum(axis=-1) + (slope * filled).sum(axis=-1))
 
@@ -221,7 +222,7 @@ def _chord_corner(curve: Curve, low: FloatArray, high: FloatArray, total: FloatA
 def _flattest_first(
     low: FloatArray, high: FloatArray, total: FloatArray, ends: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the slopes of the chords, and each x's distance above its low end, filling flattest first."""
+    """Return the chords' slopes, and each x's distance above its low end when the flattest chords are filled first."""
     room = high - low
     rise = ends[..., 1] - ends[..., 0]
     slope = np.divide(rise, room, out=np.zeros_like(rise), where=room > 0)

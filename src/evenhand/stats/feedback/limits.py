@@ -1,6 +1,6 @@
-"""Intervals for a value between two estimated bounds.
+"""Confidence intervals for a value known only to lie between two estimated bounds.
 
-If all answers to a rate are equal, resampling shows no error at all: `slacks` returns exact limits instead.
+If all answers in a rate are equal, resampling shows no error; `slacks` then returns exact limits.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _EDGE = 1e-12
 
 @dataclass(frozen=True)
 class SetInterval:
-    """The interval of a value between two estimated bounds.
+    """The confidence interval of a value between two estimated bounds.
 
     Attributes
     ----------
     low, high
         The limits, clipped to the possible values; nan if neither bound varies, so that their errors are unknown.
     below, above
-        How many standard errors the limits lie outside of the bounds.
+        Distances from the bounds to the limits, in standard errors.
     """
 
     low: float
@@ -57,15 +57,15 @@ def set_interval(
 ) -> SetInterval:
     """Return the interval [lower - c_l se_l, upper + c_u se_u] that covers any value between the true bounds.
 
-    The value can miss the interval on one side only if the bounds are far apart, on either side if they are near. So c
-    is the one-sided quantile (1.645 at 95 %) for a wide set, and the two-sided one (1.96) for a set of width 0.
+    If the bounds are far apart, the value can miss the interval on one side only; if they are near, on either side. So
+    c is the one-sided quantile (1.645 at 95 %) for a wide set, and the two-sided one (1.96) for a set of width 0.
 
     - 'imbens_manski': c_l = c_u = c with Phi(c + D / max(se)) - Phi(-c) = confidence, D = upper - lower.
     - 'stoye': the shortest interval with P(-c_l <= z, y <= c_u + D / se_u) and P(-c_l - D / se_l <= y, z <= c_u)
       both at least the confidence, for standard normal z and y with the correlation of the two bounds.
 
-    Both need bounds that are jointly normal and ordered in every sample, as bounds from the same answers are; then they
-    also hold at and near width 0 (Stoye's lemma 3).
+    Both methods require jointly normal bounds that are ordered in every sample, as bounds from the same answers are;
+    then they are also valid at and near width 0 (Stoye's lemma 3).
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def set_interval(
     lower_stderr, upper_stderr
         Their standard errors.
     correlation
-        The correlation of the two estimates; only 'stoye' uses it.
+        The correlation of the two estimated bounds; only 'stoye' uses it.
     confidence
-        The confidence of covering each value of the set.
+        The probability of covering each value between the bounds.
     possible
         The smallest and largest possible value, to which limits are clipped.
     method
@@ -124,7 +124,7 @@ def critical_values(
     confidence: float,
     method: Method = "stoye",
 ) -> tuple[float, float]:
-    """Return how many standard errors to go outside each bound; nan if neither varies.
+    """Return the distances of the limits from the two bounds in standard errors; nan if neither bound varies.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def critical_values(
 
 
 def _needed_above(below: FloatArray, apart: list[float], correlation: float, covered: float) -> FloatArray:
-    """Return the c_u that each c_l requires under Stoye's two constraints; `apart` is D / se_l and D / se_u."""
+    """Return the smallest c_u for each c_l under Stoye's two constraints; `apart` is D / se_l and D / se_u."""
     from scipy.special import ndtri
 
     least = np.full(below.shape, ndtri(covered))
@@ -168,7 +168,7 @@ def _needed_above(below: FloatArray, apart: list[float], correlation: float, cov
 
 
 def _least_root(rising: Callable[[FloatArray], FloatArray], low: FloatArray) -> FloatArray:
-    """Return the smallest c from `low` to 12 at which an increasing function is nonnegative; 12 if there is none."""
+    """Return the smallest c from `low` to 12 at which an increasing function is nonnegative, or 12 if none is."""
     high = np.full(low.shape, 12.0)
     for _ in range(50):
         middle = (low + high) / 2
@@ -178,7 +178,7 @@ def _least_root(rising: Callable[[FloatArray], FloatArray], low: FloatArray) -> 
 
 
 def _both_below(h: FloatArray, k: FloatArray, correlation: float) -> FloatArray:
-    """Return P(Z <= h, Y <= k) for standard normal Z and Y, by Owen's T.
+    """Return P(Z <= h, Y <= k) for correlated standard normal Z and Y, by Owen's T function.
 
     References
     ----------
@@ -197,9 +197,9 @@ def _both_below(h: FloatArray, k: FloatArray, correlation: float) -> FloatArray:
 
 
 def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
-    """Return how much larger each difference of `differences` may be because sampled rates are 0 or 1.
+    """Return the extra error of each difference of `differences` whose sample rates are 0 or 1.
 
-    If all n agree, the rate of the others is at most 1 - tail^(1/n), the exact limit of Clopper and Pearson.
+    If all n answers agree, the rate of disagreement is at most 1 - tail^(1/n), the exact limit of Clopper and Pearson.
     The slacks of the two rates of a difference are added as squares (Newcombe's method 10).
 
     Parameters
@@ -209,7 +209,7 @@ def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
     n
         (..., groups, columns) the effective sample size of each rate; inf if it is known exactly.
     tail
-        The share of samples in which a limit may be missed.
+        The probability of missing the true value beyond a limit.
 
     References
     ----------
@@ -234,10 +234,10 @@ def slacks(cells: Rates, n: FloatArray, tail: float) -> FloatArray:
 
 
 def effective_sizes(answers: Answers, metric: FeedbackMetric, resampled: Resampled) -> FloatArray:
-    """Return (groups, columns) the effective sample size of each rate: min(critics, cases).
+    """Return (groups, columns) the effective sample size of each rate, min(critics, cases).
 
-    Answers of one critic, or on one case, may be fully dependent; so they count as one. What is not sampled does not
-    count.
+    Answers of one critic, or on one case, may be fully dependent, so they count as one. Critics or cases that are not
+    resampled are ignored.
     """
     if metric == "statistical_parity" and resampled == "critics":
         return np.full(answers.shape[:2], np.inf)  # the labels of all cases are known exactly
@@ -251,7 +251,7 @@ def effective_sizes(answers: Answers, metric: FeedbackMetric, resampled: Resampl
 
 
 def numbers_of(masses: FloatArray, feedback: Feedback, metric: FeedbackMetric) -> FloatArray:
-    """Return (..., groups, columns) the number of answers in each rate that is 0 or 1."""
+    """Return (..., groups, columns) the number of answers behind each rate that is 0 or 1."""
     agree = (masses * feedback.agreeing).sum(axis=-1)
     total = masses.sum(axis=-1)
     others = agree.sum(axis=-1, keepdims=True) - agree
@@ -264,7 +264,7 @@ def numbers_of(masses: FloatArray, feedback: Feedback, metric: FeedbackMetric) -
 
 
 def _numbers(counts: FloatArray, metric: FeedbackMetric, *, heads: bool = False) -> FloatArray:
-    """Return the counts (..., groups, K) of a metric's columns; `heads` for (critics, groups, K) of critics asked."""
+    """Return the counts (..., groups, K) per column of a metric; with `heads`, of critics from (critics, groups, K)."""
     whole = counts.max(axis=-1, keepdims=True) if heads else counts.sum(axis=-1, keepdims=True)
     if heads:
         counts, whole = counts.sum(axis=0), whole.sum(axis=0)

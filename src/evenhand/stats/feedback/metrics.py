@@ -1,10 +1,11 @@
-"""Rates of six fairness metrics from critics' answers: exact where possible, else sharp intervals.
+"""Rates of six fairness metrics from critics' answers: exact where possible, otherwise sharp bounds.
 
-For label k of a group, over all that the answers leave open: T is the mass of cases with label k from both the system
-and the critic, Q the mass with k from the critic alone, S the mass with the system's label k and O the remaining mass.
-Answers with a single open label fix a part of T and Q; the others may or may not count. T rests on the cases labelled k
-and Q on all others, so each reaches its ends T- and T+, Q- and Q+ independently of the other. A rate that increases in
-T and decreases in Q therefore has its ends at (T-, Q+) and (T+, Q-), and both are attained: the intervals are sharp.
+For label k of a group, and for any critic labels compatible with the answers, T is the mass of cases with label k from
+both the system and the critic, Q the mass with k from the critic alone, S the mass with the system's label k and O the
+remaining mass. Answers compatible with a single label fix a part of T and Q; other answers may or may not count. T
+rests on the cases labelled k and Q on all others, so each reaches its ends T- and T+, Q- and Q+ independently of the
+other. A rate that increases in T and decreases in Q therefore has its ends at (T-, Q+) and (T+, Q-). Both ends are
+attained, so the intervals are sharp.
 
 References
 ----------
@@ -42,7 +43,7 @@ BOUNDS: tuple[Bounds, ...] = ("sharp", "published")
 
 
 class UndefinedRate(IntEnum):
-    """Why a rate is undefined."""
+    """The reasons why a rate is undefined."""
 
     DEFINED = 0
     NO_ANSWERS = 1
@@ -59,14 +60,14 @@ class UndefinedRate(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """The interval of one metric's rate for every group and label; nan if undefined.
+    """The bounds of one metric's rate for every group and label; nan if undefined.
 
     Attributes
     ----------
     metric
         The metric.
     lower, upper
-        (..., K) the smallest and largest rate that the answers allow; one column for a metric without labels.
+        (..., K) the smallest and largest rate compatible with the answers; one column for a metric without labels.
     reason
         (..., K) an `UndefinedRate` code.
     by_label
@@ -81,12 +82,12 @@ class Rates:
 
     @property
     def exact(self) -> BoolArray:
-        """(..., K) whether the answers leave nothing open, up to rounding."""
+        """(..., K) mask of rates whose bounds coincide, up to rounding."""
         return np.asarray(self.upper - self.lower <= 1e-12)
 
 
 class Parts(NamedTuple):
-    """(..., K) the masses in the rates of each label."""
+    """(..., K) the masses from which the rates of each label are computed."""
 
     system: FloatArray
     """S, the cases with the system's label k."""
@@ -118,12 +119,13 @@ class Parts(NamedTuple):
 
 
 def parts(masses: ArrayLike, feedback: Feedback) -> Parts:
-    """Return T-, T+, Q-, Q+ and the remaining masses of each label, as sums, so that a 0 is exactly 0.
+    """Return the masses T-, T+, Q-, Q+ and the others of `Parts` for each label.
 
     Parameters
     ----------
     masses
-        (..., K, answers) counts, weights or shares of the answers to each of the system's labels.
+        (..., K, answers) counts, weights or shares of the answers to each of the system's labels. They are summed
+        directly, so empty masses are exactly 0.
     feedback
         The kind of feedback.
 
@@ -140,7 +142,7 @@ def parts(masses: ArrayLike, feedback: Feedback) -> Parts:
 
 @lru_cache(maxsize=32)
 def _sums(feedback: Feedback) -> FloatArray:
-    """Return the 0/1 matrix that sums the masses of labels and answers to `Parts`."""
+    """Return the 0/1 matrix that maps the masses of labels and answers to `Parts`."""
     may = feedback.admissible
     must = may & (may.sum(axis=2, keepdims=True) == 1)
     same_label = np.eye(feedback.labels, dtype=np.bool_)[:, np.newaxis, :]
@@ -156,7 +158,7 @@ def _sums(feedback: Feedback) -> FloatArray:
 def rates(
     masses: ArrayLike, feedback: Feedback, metric: FeedbackMetric, *, bounds: Bounds = "sharp", closed: bool = False
 ) -> Rates:
-    """Return the interval of a metric's rate for every group and label.
+    """Return the bounds of a metric's rate for every group and label.
 
     With the masses of `Parts` and N the mass of all answers,
 
@@ -182,8 +184,8 @@ def rates(
         'sharp', or 'published': the paper's own lower bounds with an upper bound of 1, looser, and for overall
         misclassification wrong (EO >= L gives OMR <= 1 - L, not OMR >= 1 - L). The definite metrics are the same.
     closed
-        Treat a mass of 0 as one that may be tiny, as in the population behind a sample: a ratio whose a or b is 0 in
-        the sample then ranges over all its limits, up to [0, 1]. For sampling intervals.
+        Treat a mass of 0 in the sample as possibly tiny but positive in the population: a ratio whose a or b is 0 then
+        ranges over all its limits, up to [0, 1]. Use it for sampling intervals.
 
     Examples
     --------
@@ -209,7 +211,7 @@ def rates(
 
 
 class ShareRule(NamedTuple):
-    """The masses of a share, and why it is undefined if its whole is 0."""
+    """The masses that form a share, and the reason if its denominator is 0."""
 
     low: str
     high: str
@@ -228,7 +230,7 @@ _SHARES: dict[FeedbackMetric, ShareRule] = {
 
 
 class RatioRule(NamedTuple):
-    """The masses of a rate a / (a + b), and why it is undefined if both can only be 0."""
+    """The masses that form a rate a / (a + b), and the reason if a and b can only be 0."""
 
     low: str
     high: str
@@ -258,14 +260,14 @@ BY_LABEL: tuple[FeedbackMetric, ...] = tuple(
 
 
 def ratio_masses(metric: FeedbackMetric, mass: Parts) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return a-, a+, b- and b+ of a metric whose rate is a / (a + b)."""
+    """Return the masses a-, a+, b- and b+ of a metric with the rate a / (a + b)."""
     ratio = _RATIOS[metric]
     a_low, a_high, b_low, b_high = (getattr(mass, name) for name in ratio[:4])
     return a_low, a_high, b_low, b_high
 
 
 def _interval(metric: FeedbackMetric, mass: Parts, closed: bool) -> Rates:
-    """Return [a- / (a- + b+), a+ / (a+ + b-)] with its rules for 0 / 0."""
+    """Return the rates [a- / (a- + b+), a+ / (a+ + b-)], with the limits for 0 / 0."""
     a_low, a_high, b_low, b_high = ratio_masses(metric, mass)
     with np.errstate(invalid="ignore"):
         lower, upper = a_low / (a_low + b_high), a_high / (a_high + b_low)
@@ -294,7 +296,7 @@ def _published(metric: FeedbackMetric, mass: Parts, feedback: Feedback) -> Rates
 
 
 def _share(metric: FeedbackMetric, mass: Parts) -> Rates:
-    """Return [low / whole, high / whole]; for a metric without labels, low and high are summed over labels."""
+    """Return the rates [low / whole, high / whole]; metrics without labels use sums of low and high over labels."""
     share = _SHARES[metric]
     low, high, whole = (getattr(mass, name) for name in share[:3])
     total = mass.everything
@@ -318,7 +320,7 @@ def _defined(
     reason: UndefinedRate,
     by_label: bool = True,
 ) -> Rates:
-    """Return the rates, nan if undefined, with the reason."""
+    """Return the rates with their reasons, set to nan where undefined."""
     why = np.where(undefined, int(reason), 0)
     why = np.where(total == 0, int(UndefinedRate.NO_ANSWERS), why).astype(np.int64)
     lower, upper = (np.where(why == 0, end, np.nan) for end in (lower, upper))

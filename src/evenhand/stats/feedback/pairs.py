@@ -1,14 +1,14 @@
-"""Individual fairness as critics see it, from pairs of similar cases judged by one critic.
+"""Individual fairness in the critics' eyes, from pairs of similar cases judged by one critic.
 
 A pair (i, j) of similar cases has the system's labels y_i and y_j; the critic has labels z_i and z_j in mind. The two
 are *treated alike* if y_i = y_j, and *held alike* if z_i = z_j. The system treats them unfairly, in this critic's eyes,
 if only one of these holds: held alike but treated apart, or held apart but treated alike. An answer leaves a set of
-labels open for z (`Feedback.admissible`); two sets without a common label surely hold the cases apart, two sets of one
-and the same label surely hold them alike, all else is open.
+labels open for z (`Feedback.admissible`); if two sets have no common label, the critic certainly holds the cases apart;
+if both contain only the same label, the critic certainly holds them alike; otherwise either is possible.
 
-An answer is *split* if the critic agrees with only one of the two labels. With two labels, split answers and unfair
-pairs are the same pairs: a critic who agrees with both or neither holds alike what is treated alike and apart what is
-treated apart; agreeing with one alone changes exactly one of the two labels.
+An answer is *split* if the critic agrees with only one of the two labels. With two labels, a pair is split exactly if
+it is unfair: if a critic agrees with both labels or with neither, z_i = z_j exactly if y_i = y_j; if the critic agrees
+with only one label, exactly one of the two labels changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAIR_METRICS = (SPLIT, APART, ALIKE)
 
 
 class PairShare(NamedTuple):
-    """A share of pairs: its bounds, and limits for any value between them; nan if there are none."""
+    """Bounds of a share of pairs, and confidence limits for any value between them; nan if undefined."""
 
     lower: float
     upper: float
@@ -52,7 +52,7 @@ class LikePairs:
     weight
         (P,) the product of the weights of the two answers; 1 without weights.
     least, most
-        For each of `PAIR_METRICS` (P,) whether a pair is surely of the kind, and whether it may be.
+        For each of `PAIR_METRICS`, (P,) masks of the pairs that certainly, and that possibly, belong to the kind.
     """
 
     critic: IntArray = field(repr=False)
@@ -66,7 +66,7 @@ class LikePairs:
         return self.critic.size
 
     def where(self, keep: BoolArray) -> LikePairs:
-        """Return some of the pairs."""
+        """Return the pairs where `keep` is True."""
         least, most = ({name: values[keep] for name, values in part.items()} for part in (self.least, self.most))
         critic, weight = self.critic[keep], self.weight[keep]
         cases = {"first": self.first[keep], "second": self.second[keep]}
@@ -74,27 +74,28 @@ class LikePairs:
 
     @cached_property
     def critics(self) -> int:
-        """The number of critics who judged such a pair."""
+        """The number of critics who judged a pair of similar cases."""
         return np.unique(self.critic).size
 
     @cached_property
     def cases(self) -> int:
-        """The number of cases in such pairs."""
+        """The number of cases in pairs of similar cases."""
         return np.unique(np.concatenate([self.first, self.second])).size
 
     def share(self, metric: str, confidence: float = 0.95, *, cases_are_all: bool = False) -> PairShare:
-        """Return the share of pairs of a kind, with its bounds and limits.
+        """Return the share of pairs of a kind, with its bounds and confidence limits.
 
         Both bounds are shares of pairs; pairs that share a critic or a case are dependent. With e the deviations from a
         share and S their sums over the pairs of a critic, of a case, of two cases, of a critic and a case,
 
             V = sum S_critic² + (sum S_case² - sum S_two²) - (sum S_critic,case² - sum e²)
 
-        sums e e' over all pairs of pairs that share one; it is taken to be at least that of critics alone and that of
-        cases alone. Each sum over G clusters is multiplied by G / (G - 1). The limits are Student's t on the logit
-        scale, two-sided below the lower and above the upper bound; its degrees of freedom are the smallest of those of
-        sum S_critic² and of sum S_case², 2 (sum S²)² / (sum S⁴ - (sum S²)² / G), and of G - 1. For a share of 0 (or 1)
-        the other limit is that of m independent pairs, m the smaller of critics and half the cases.
+        sums e e' over all pairs of pairs that share a critic or a case; V is set to at least the variance from critics
+        alone and from cases alone. Each sum over G clusters is multiplied by G / (G - 1). The limits are Student's t on
+        the logit scale, two-sided below the lower and above the upper bound; its degrees of freedom are the smallest of
+        G - 1 and 2 (sum S²)² / (sum S⁴ - (sum S²)² / G), for the sums over critics and over cases. For a share of 0 (or
+        1) the other limit is the exact limit for m independent pairs, with m the smaller of the number of critics and
+        half the number of cases.
 
         Parameters
         ----------
@@ -135,7 +136,7 @@ class LikePairs:
         return self.critics if cases_are_all else max(1.0, min(self.critics, self.cases / 2))
 
     def _variance(self, apart: FloatArray, cases_are_all: bool) -> tuple[float, float]:
-        """Return the variance of a share, and its degrees of freedom."""
+        """Return the variance of a share and its degrees of freedom."""
         critics = _Sums(apart, self.critic)
         if cases_are_all:
             return critics.corrected, critics.freedom
@@ -150,7 +151,7 @@ class LikePairs:
 
 
 class _Sums:
-    """Sums S of deviations over the G clusters of keys: sum S², that times G / (G - 1), degrees of freedom."""
+    """Sums S of deviations over G clusters: sum S², its corrected value (times G / (G - 1)), and degrees of freedom."""
 
     def __init__(self, apart: FloatArray, *keys: IntArray) -> None:
         codes = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
@@ -164,16 +165,16 @@ class _Sums:
 def find_like_pairs(answers: Answers, traits: FloatArray, tolerances: Sequence[float]) -> LikePairs:
     """Return all pairs of similar cases judged by one critic.
 
-    Two cases are similar if no trait differs by more than its tolerance. Answers are sorted by critic and first trait,
-    and each is compared with the next, the one after and so on, until no first trait is near enough: there is no loop
-    over pairs.
+    Two cases are similar if no trait differs by more than its tolerance. Answers are sorted by critic and first trait.
+    All answers are compared at once with the answers one position later, then two positions later and so on, until no
+    first trait is near enough, so there is no loop over pairs.
 
     Parameters
     ----------
     answers
         The answers.
     traits
-        (cases, T) the traits as numbers; a nan is similar to nothing.
+        (cases, T) the traits as numbers; a case with a nan is similar to no other case.
     tolerances
         (T,) the largest differences of similar cases, at least 0.
 
@@ -207,7 +208,7 @@ def find_like_pairs(answers: Answers, traits: FloatArray, tolerances: Sequence[f
 
 
 def _near_rows(critic: IntArray, traits: FloatArray, tolerances: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the pairs of similar rows, given rows sorted by critic and first trait."""
+    """Return the positions of similar rows, from rows sorted by critic and first trait."""
     room = tolerances * (1.0 + 1e-12) + 1e-12  # rounding separates no pair
     pairs: list[tuple[IntArray, IntArray]] = []
     number, start = 0, np.arange(critic.size)
@@ -233,7 +234,7 @@ def _near_rows(critic: IntArray, traits: FloatArray, tolerances: FloatArray) -> 
 
 
 def _judged(answers: Answers, first: IntArray, second: IntArray) -> LikePairs:
-    """Return pairs of answers with the kinds that they are or may be."""
+    """Return `LikePairs` for pairs of answers, with masks of the certain and possible kinds of each pair."""
     feedback = answers.feedback
     sets = feedback.admissible.reshape(-1, feedback.labels).astype(np.int64)
     shared = sets @ sets.T  # the number of labels that both answers leave open
@@ -255,9 +256,9 @@ def _judged(answers: Answers, first: IntArray, second: IntArray) -> LikePairs:
 
 
 def split_share(answers: Answers) -> float:
-    """Return the share of split answers among all pairs of cases that one critic judged; nan without pairs.
+    """Return the share of split answers among all pairs of cases judged by one critic; nan without pairs.
 
-    Similarity matters to critics if similar pairs are split less often than this.
+    Similarity matters to critics if similar pairs are split less often than pairs overall.
 
     Examples
     --------
