@@ -1,4 +1,4 @@
-"""Fairness-improvability: whether decisions could be fairer without being less accurate."""
+"""Fairness-improvability: tests of whether decisions could be fairer without being less accurate."""
 
 from evenhand.stats.improvability.clustered import bootstrap_clusters, fewest_clusters, rows_of_clusters
 from evenhand.stats.improvability.frontier import EIGENVALUE_LIMIT, frontier_region, smallest_eigenvalue

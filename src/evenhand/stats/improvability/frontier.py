@@ -1,9 +1,9 @@
-"""The frontier: the accuracy and gap of algorithms, each with a joint confidence region.
+"""The accuracy and gap of the status quo and the candidate, with joint confidence regions.
 
-The accuracy of everyone and the differences between all pairs of groups are smooth in means, so their bootstrap is
-regular; the gap, the largest difference, is not if groups tie. A joint band for all of them gives a region for accuracy
-and gap: if every difference lies within its limits, the largest lies between the largest lower and the largest upper
-limit.
+Overall accuracy and the differences between all pairs of groups are smooth functions of means, so their bootstrap is
+regular; the gap, which is the largest difference, is not smooth if groups tie. A joint band for accuracy and all
+differences gives a region for accuracy and gap: if every difference lies within its limits, the largest lies between
+the largest lower and the largest upper limit.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ EIGENVALUE_LIMIT = 0.01
 
 
 def frontier_region(draws: ValueDraws, fairness: int, confidence: float, freedom: float = float("inf")) -> FloatArray:
-    """Return (2, 2, 3) the value and joint limits of accuracy and gap, for status quo and candidate.
+    """Return (2, 2, 3) values and joint limits of accuracy and gap, for status quo and candidate.
 
-    Limits are value ± q se with se the bootstrap's standard errors and q the quantile of the largest absolute deviation
-    in standard errors, over accuracy and all differences between groups (sup-t), converted to Student's t with the
-    degrees of freedom of the least known standard error. A resample in which no row of a group counts is treated as
-    infinitely far off.
+    The limits are value ± q se, with se the bootstrap standard errors and q the quantile of the largest absolute
+    deviation in standard errors over accuracy and all differences between groups (sup-t), converted to Student's t with
+    the degrees of freedom of the least precise standard error. A resample in which no row of a group counts is treated
+    as infinitely far from the estimate.
 
     Parameters
     ----------
     draws
-        The values of sample and resamples; the first utility is that of accuracy.
+        The values of the sample and the resamples; the first utility is the accuracy utility.
     fairness
         The utility of the gap.
     confidence
-        The confidence of the region of one algorithm. For m algorithms together give 1 - (1 - confidence) / m
+        The confidence of the region of one algorithm. For m algorithms together, pass 1 - (1 - confidence) / m
         (Bonferroni).
     freedom
         Degrees of freedom: `Rows.freedom`.
@@ -87,12 +87,13 @@ def _region(draws: ValueDraws, fairness: int, side: int, confidence: float, free
 
 
 def smallest_eigenvalue(draws: ValueDraws) -> float:
-    """Return the smallest eigenvalue of the correlation of status quo and candidate, over groups and utilities.
+    """Return the smallest eigenvalue of the correlations between status quo and candidate values.
 
-    For two values it is 1 - abs(rho), from the bootstrap; 0 if one of them is constant. Assumption 2 of Auerbach and
-    others requires that eigenvalues stay away from 0. As printed, for the covariance of all nuisance parameters and of
-    the utilities of accuracy and of fairness, that cannot hold if the two utilities are equal, or if weights are 1:
-    rows of the matrix are then equal. This is what their explanation requires.
+    The minimum is over groups and utilities. For two values the eigenvalue is 1 - abs(rho), with rho from the
+    bootstrap; it is 0 if one of them is constant. Assumption 2 of Auerbach and others requires that eigenvalues stay
+    away from 0. As printed, for the covariance of all nuisance parameters and of both utilities, this condition fails
+    if the two utilities are equal or if weights are 1, because rows of the matrix are then equal. The eigenvalue here
+    is the one that their explanation requires.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sentences about the rows of the improvability test."""
+"""Messages about the test rows of the improvability test."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Planning: the chance that the test finds an improvement of a given size, and the rows it needs.
+"""Power of the improvability test for a planned improvement, and the number of rows it needs.
 
 The bootstrap deviations T* - T of the components represent the sampling error of T. With n test rows instead of n0 they
 shrink by sqrt(n0 / n). The test rejects if every component exceeds its own critical value, so its power is the share of
-resamples in which effect + deviation does so for all components at once.
+resamples in which effect + deviation exceeds the critical value for all components at once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MOST_ROWS = 10**9
 def planned_effects(
     test: SplitTest, gain: ArrayLike, reduction: float, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
-    """Return (C,) each component's T for an improvement of a given size on the status quo.
+    """Return (C,) the component statistics T implied by a planned improvement on the status quo.
 
     Parameters
     ----------
     test
-        A test whose status quo, groups and utilities are those of the plan.
+        A test with the status quo, groups and utilities of the plan.
     gain
-        The share by which accuracy improves, one for all or one per group.
+        The share by which accuracy improves: one number for all groups, or one per group.
     reduction
         The share by which all gaps between groups shrink, from 0 to 1.
     accuracy, fairness
@@ -65,7 +65,7 @@ def planned_effects(
 def component_values(
     test: SplitTest, values: FloatArray, accuracy: ArrayLike = 0.0, fairness: float = 0.0
 ) -> FloatArray:
-    """Return (J, C) T of every component of the signed test for values (J, G + 1, K, 2); positive is improvement.
+    """Return (J, C) the statistics T of the signed test's components; positive means improvement.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def component_values(
 
 
 def deviations(test: SplitTest, accuracy: ArrayLike = 0.0, fairness: float = 0.0) -> FloatArray:
-    """Return (J, C) T* - T of every component of the signed test."""
+    """Return (J, C) the bootstrap deviations T* - T of the signed test's components."""
     drawn = component_values(test, test.draws.values, accuracy, fairness)
     return drawn - component_values(test, test.draws.estimate[np.newaxis], accuracy, fairness)
 
@@ -101,14 +101,14 @@ def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: Arra
     effect
         (C,) the true T.
     deviation
-        (J, C) deviations T* - T with `rows` test rows. Undefined ones count against rejection.
+        (J, C) deviations T* - T with `rows` test rows. Undefined deviations count against rejection.
     rows
         The number of test rows of the deviations.
     sizes
         Numbers of test rows.
     level
-        The level of the split's test: alpha for a single split, alpha / 2 if several are combined by their median,
-        whose power is near that of one split at alpha / 2.
+        The level of the split's test: alpha for a single split; alpha / 2 if several splits are combined by their
+        median, which has about the power of one split at alpha / 2.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def power_curve(effect: ArrayLike, deviation: FloatArray, rows: int, sizes: Arra
 def sample_size(
     effect: ArrayLike, deviation: FloatArray, rows: int, *, level: float, power: float = 0.8, train: float = 0.0
 ) -> float:
-    """Return the number of rows that gives the test this power; inf if none does.
+    """Return the number of rows with which the test reaches a power; inf if no number does.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def sample_size(
 
 
 def _critical(deviation: FloatArray, level: float) -> FloatArray:
-    """Return (C,) the critical values: the upper quantiles of the deviations; undefined ones count as largest."""
+    """Return (C,) the critical values, upper quantiles of the deviations; undefined deviations count as largest."""
     require_share("level", level)
     filled = np.sort(np.where(np.isnan(deviation), np.inf, deviation), axis=0)
     rank = min(len(filled) - 1, math.ceil((1.0 - level) * len(filled)) - 1)

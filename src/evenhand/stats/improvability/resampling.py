@@ -1,9 +1,9 @@
-"""The bootstrap of group values, and p-values of their contrasts at all margins from the same draws.
+"""Bootstrap of group values, with p-values of their contrasts at all margins from the same draws.
 
 Every component of the test has the form T(x) = c + x s > 0, with c and s linear in the group values and x a function of
 the margin delta. The centred bootstrap p-value (1 + #(T* - T >= T)) / (J + 1) counts the draws with x (s* - 2 s) >=
--(c* - 2 c): for each draw that holds on one side of one point, so sorting these points once gives the p-values at any
-number of margins.
+-(c* - 2 c): for each draw this inequality is true on one side of a single point x, so sorting these points once gives
+the p-values at any number of margins.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _TIE = 1e-11  # relative: differences by the order of sums are smaller
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValueDraws:
-    """The values of status quo and candidate, in the sample and in J resamples; all p-values follow from them.
+    """The values of status quo and candidate, in the sample and in J resamples.
 
     Attributes
     ----------
     estimate
-        (G + 1, K, 2) values by group (the last is everyone), utility, and status quo and candidate.
+        (G + 1, K, 2) values by group (the last is all rows), utility, and status quo or candidate.
     values
-        (J, G + 1, K, 2) the same of each resample; nan if no row of a group counts.
+        (J, G + 1, K, 2) the values of each resample; nan if no row of a group counts.
     spread
         (G + 1, K, 2, 2) the estimated covariance of the two values, or None if not requested.
     spreads
-        (J, G + 1, K, 2, 2) the same of each resample, or None.
+        (J, G + 1, K, 2, 2) the covariances of each resample, or None.
     rows
         The number of test rows.
     cells
         The number of cells after merging.
     method
-        How they were drawn.
+        The method of drawing.
     """
 
     estimate: FloatArray
@@ -81,7 +81,7 @@ def bootstrap_values(
     threads: int | None = None,
     part: IntArray | None = None,
 ) -> ValueDraws:
-    """Resample the rows, with decisions held fixed, and return the values of every resample.
+    """Resample the test rows, with decisions fixed, and return the values of every resample.
 
     Parameters
     ----------
@@ -92,15 +92,14 @@ def bootstrap_values(
     rng
         Source of randomness. The result depends on it, on the rows (not their order) and on J only.
     method
-        "cells": one multinomial draw over merged rows, for outcomes with few values. "rows": draws of single rows among
-        those that count, compiled, for continuous outcomes. Both sample the same distribution; by default the faster
-        one.
+        "cells": one multinomial draw over merged rows, for outcomes with few values. "rows": compiled draws of single
+        counted rows, for continuous outcomes. Both sample the same distribution; the faster method is the default.
     studentised
         Whether to keep the covariances that a studentised test needs.
     threads
-        Number of threads of "rows"; by default one for each core. The result does not depend on it.
+        Number of threads for "rows", by default the number of cores. The result does not depend on it.
     part
-        (n,) the part of each row, 0 to K - 1: rows are drawn within their part, if each has its own candidate.
+        (n,) the part of each row, 0 to K - 1, if parts have separate candidates; rows are then drawn within their part.
 
     References
     ----------
@@ -139,7 +138,7 @@ def _drawn_sums(cells: RowCells, resamples: int, rng: Generator, method: Method,
 
 
 def draws_of(rows: Rows, cells_by_part: Sequence[RowCells], sums: FloatArray, method: Method) -> ValueDraws:
-    """Return the draws with these sums by group (J, G, Q).
+    """Return the `ValueDraws` of a sample and of its resamples' sums (J, G, Q) by group.
 
     Examples
     --------
@@ -172,10 +171,11 @@ def draws_of(rows: Rows, cells_by_part: Sequence[RowCells], sums: FloatArray, me
 
 
 def _cell_counts(cells: RowCells, resamples: int, rng: Generator) -> Iterator[FloatArray]:
-    """Yield chunks of multinomial draws over the cells; the rest takes what remains.
+    """Yield (draws, C) arrays of multinomial cell counts for batches of resamples, without the uncounted rows.
 
-    The rows of small cells are first drawn as one cell, and then row by row: faster than a binomial draw for each, with
-    the same distribution.
+    The rows outside all cells (`cells.rest`) take part in the draw but are not returned. All small cells are first
+    drawn as one cell, and its rows then one by one; this is faster than one binomial draw per cell and has the same
+    distribution.
     """
     total = max(cells.support + cells.rest, 1)
     large, small = (np.flatnonzero(chosen) for chosen in (cells.count > _SMALL_CELL, cells.count <= _SMALL_CELL))
@@ -196,7 +196,7 @@ def _cell_counts(cells: RowCells, resamples: int, rng: Generator) -> Iterator[Fl
 
 
 def _row_sums(cells: RowCells, resamples: int, rng: Generator, threads: int | None) -> FloatArray:
-    """Return the sums of draws of single rows: a binomial number of rows that count, each equally likely."""
+    """Return the group sums of resamples drawn row by row: a binomial number of counted rows, each equally likely."""
     from evenhand.stats.compiled import draw_sums
 
     total = cells.support + cells.rest
@@ -216,14 +216,14 @@ def _row_sums(cells: RowCells, resamples: int, rng: Generator, threads: int | No
 
 
 def _with_products(terms: FloatArray) -> FloatArray:
-    """Return (n, 4 K + 10 K) u and w of both algorithms, then for each utility their pairwise products."""
+    """Return (n, 4 K + 10 K) u and w of both algorithms, followed by their pairwise products for each utility."""
     flat = terms.reshape(*terms.shape[:2], 4)
     products = flat[:, :, _PRODUCTS[0]] * flat[:, :, _PRODUCTS[1]]
     return np.concatenate([flat.reshape(len(terms), -1), products.reshape(len(terms), -1)], axis=1)
 
 
 def _covariances(sums: FloatArray, values: FloatArray, products: FloatArray) -> FloatArray:
-    """Return (..., K, 2, 2) the covariance of the values of status quo and candidate, by the delta method.
+    """Return (..., K, 2, 2) the delta-method covariance of the status quo and candidate values.
 
     A row's influence on the ratio U / W of algorithm s is (u_s - F_s w_s) / W_s; the covariance of two ratios is the
     sum of the products of their influences.
@@ -241,14 +241,14 @@ def _covariances(sums: FloatArray, values: FloatArray, products: FloatArray) -> 
 
 @dataclass(frozen=True)
 class Contrast:
-    """T(x) = sum constant F + x sum slope F over the values F of groups and algorithms, for one utility.
+    """A contrast T(x) = c + x s that is linear in the values F of groups and algorithms, for one utility.
 
     Attributes
     ----------
     utility
         The index among the K utilities.
     constant, slope
-        (G + 1, 2) the coefficients of the values; the last group is everyone.
+        (G + 1, 2) the coefficients of the values in c and in s; the last group is all rows.
 
     Examples
     --------
@@ -261,17 +261,17 @@ class Contrast:
     slope: FloatArray
 
     def parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return c and s of values (..., G + 1, K, 2)."""
+        """Return the constant c and the slope s for values (..., G + 1, K, 2)."""
         group_values = values[..., self.utility, :]
         return _weighted(group_values, self.constant), _weighted(group_values, self.slope)
 
     def at(self, values: FloatArray, x: float | FloatArray) -> FloatArray:
-        """Return T(x) of values (..., G + 1, K, 2)."""
+        """Return T(x) for values (..., G + 1, K, 2)."""
         constant, slope = self.parts(values)
         return np.asarray(constant + x * slope)
 
     def variance(self, spread: FloatArray, x: FloatArray) -> FloatArray:
-        """Return (..., D) the variance of T(x) from covariances (..., G + 1, K, 2, 2); groups are independent."""
+        """Return (..., D) the variance of T(x) from the covariances (..., G + 1, K, 2, 2) of independent groups."""
         covariance = spread[..., self.utility, :, :]
         used = (self.constant != 0).any(axis=1) | (self.slope != 0).any(axis=1)
         total = np.zeros((*covariance.shape[:-3], x.size))
@@ -317,7 +317,7 @@ def p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray
 
 
 def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray:
-    """Return (D,) the bootstrap's correlation of x s + c and x s - c, a direction's two parts; 1 if undefined.
+    """Return (D,) the bootstrap correlation of x s + c and x s - c; 1 if undefined.
 
     Examples
     --------
@@ -342,10 +342,10 @@ def parts_correlation(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> F
 
 
 def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contrast, x: FloatArray) -> FloatArray:
-    """Return (D,) the published p-values of x² gap0² - gap1² <= 0, with the gaps given as contrasts at x = 0.
+    """Return (D,) the published p-values of x² gap0² - gap1² <= 0, with both gaps as contrasts at x = 0.
 
-    Non-regular: if a gap is near 0 its square is far from normal, and the test rejects a true null too often for x < 1.
-    It serves to reproduce published results.
+    The test is non-regular: if a gap is near 0 its square is far from normal, and for x < 1 a true null is rejected too
+    often. Use it only to reproduce published results.
 
     References
     ----------
@@ -374,9 +374,10 @@ def squared_p_values(draws: ValueDraws, status_quo: Contrast, candidate: Contras
 
 
 def studentised_p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -> FloatArray:
-    """Return (D,) the p-values of `p_values` with each resample's T* - T divided by its own standard error.
+    """Return (D,) the studentised version of `p_values`.
 
-    #((T* - T) / se* >= T / se): each resample's error is divided by its own standard error.
+    It counts the resamples with (T* - T) / se* >= T / se, so each resample's error is divided by its own standard
+    error.
 
     References
     ----------
@@ -415,7 +416,7 @@ def studentised_p_values(draws: ValueDraws, contrast: Contrast, x: FloatArray) -
 
 
 def share_reaching(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
-    """Return (D,) (1 + #(a x + b >= 0)) / (J + 1) over J draws; nan draws are counted.
+    """Return (D,) the shares (1 + #(a x + b >= 0)) / (J + 1) over J draws; nan draws are counted.
 
     Examples
     --------
@@ -432,6 +433,6 @@ def share_reaching(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _weighted(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted sum over groups and algorithms, without weights of 0, whose values may be nan."""
+    """Return the weighted sum over groups and algorithms, skipping weights of 0 because their values may be nan."""
     position = np.nonzero(weights)
     return np.asarray((values[..., position[0], position[1]] * weights[position]).sum(axis=-1))

@@ -1,9 +1,9 @@
-"""The test rows of one split: each row's group, its u and w under status quo and candidate, merged into cells.
+"""The test rows of one split, with u and w under status quo and candidate, and their merging into cells.
 
 The bootstrap is linear in the row weights, so a cell of equal rows needs one weight. Rows of a group that share every u
 and w form a cell; rows whose u and w are all 0 do not count and form the rest, in any group. A resample of n rows is
-then a multinomial draw over the cells and the rest. With integer outcomes there are few cells; with a utility of the
-selected alone the rest holds nearly all rows. Both are exact.
+then a multinomial draw over the cells and the rest. With integer outcomes there are few cells; with a utility that
+counts only selected rows, nearly all rows are in the rest. Both are exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FEW_ROWS = 10
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows decided by two algorithms, with G groups and K utilities.
+    """Test rows decided by two algorithms, with G groups and K utilities.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Rows:
         return self.group.size
 
     def values(self) -> FloatArray:
-        """Return (G + 1, K, 2) the values of status quo and candidate for each group, the last for everyone."""
+        """Return (G + 1, K, 2) the values of status quo and candidate for each group; the last is all rows."""
         return ratios(with_everyone(self.sums(np.ones((1, len(self)))))[0])
 
     def sums(self, weights: ArrayLike) -> FloatArray:
@@ -65,15 +65,15 @@ class Rows:
         return np.stack(by_group, axis=1).reshape(len(w), len(self.names), *self.terms.shape[1:])
 
     def counted(self) -> IntArray:
-        """Return (G, K, 2) the number of rows of each group that count, that is, with w other than 0."""
+        """Return (G, K, 2) the number of counted rows (w other than 0) of each group."""
         counts = self.terms[..., 1] != 0
         return np.stack([counts[self.group == g].sum(axis=0) for g in range(len(self.names))]).astype(np.int64)
 
     def freedom(self) -> float:
-        """Return the smallest degrees of freedom of a group value's variance, at most its counted rows minus 1.
+        """Return the smallest degrees of freedom of any group value's variance.
 
-        With e = u - value w of its rows, 2 (sum e²)² / (sum e⁴ - (sum e²)² / n), twice the square of the mean of sum e²
-        over its variance: about n if e is normal, 2 k if k of many decisions are wrong.
+        With e = u - value w over the group's rows, it is 2 (sum e²)² / (sum e⁴ - (sum e²)² / n), but at most the number
+        of counted rows minus 1. It is about n if e is normal, and about 2 k if k of many decisions are wrong.
 
         References
         ----------
@@ -101,14 +101,14 @@ def make_rows(
     weights: ArrayLike | None = None,
     columns: Mapping[str, FloatArray] | None = None,
 ) -> Rows:
-    """Return the rows with their u and w under both algorithms.
+    """Return the test rows with their u and w under both algorithms.
 
     Parameters
     ----------
     group
         (n,) group codes 0 to G - 1.
     outcome
-        (n,) outcomes; nan if not known and not needed.
+        (n,) outcomes; nan if unknown and not needed.
     status_quo, candidate
         (n,) decisions.
     utilities
@@ -148,7 +148,7 @@ def make_rows(
 
 
 def with_everyone(sums: FloatArray) -> FloatArray:
-    """Return sums (J, G, ...) with the total over groups appended as another group.
+    """Return sums (J, G, ...) with their total over all groups appended as one more group.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def with_everyone(sums: FloatArray) -> FloatArray:
 
 
 def check_counts(rows: Rows, where: str | Message = "the test rows") -> tuple[Message, ...]:
-    """Return remarks on groups with fewer than 10 rows that count; raise for fewer than 2.
+    """Return warnings on groups with fewer than 10 counted rows; raise for fewer than 2.
 
     A row counts if its w is not 0: for calibration if it is selected, for a false positive rate if its outcome is 0.
 
@@ -198,7 +198,7 @@ or the candidate out.
 
 
 class Pair(NamedTuple):
-    """The two groups furthest apart: the higher, and the lower."""
+    """The groups with the highest and the lowest value."""
 
     high: int
     low: int
@@ -215,9 +215,9 @@ def worst_pair(
     where: str | Message = "the training rows",
     columns: Mapping[str, FloatArray] | None = None,
 ) -> Pair:
-    """Return the groups between which the status quo's values differ most, from the training rows.
+    """Return the two groups whose status quo values differ most in the training rows.
 
-    The pair and its sign must not come from the test rows: that would reject a true null too often.
+    The pair and its sign must not come from the test rows; otherwise a true null is rejected too often.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def check_weights(weights: ArrayLike, rows: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RowCells:
-    """The distinct rows, ordered by group and a hash of their values, independent of the order of rows.
+    """The distinct counted rows, ordered by group and a hash of their values, whatever the order of the rows.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class RowCells:
     rest
         The number of rows in no cell.
     row_cell
-        (n,) the cell of each row; C for the rest.
+        (n,) the cell of each row; C for rows in no cell.
     """
 
     columns: FloatArray
@@ -340,9 +340,10 @@ class RowCells:
         return int(self.count.sum())
 
     def sums(self, counts: ArrayLike) -> FloatArray:
-        """Return (J, G, Q) the sums by group for J sets of cell counts (J, C).
+        """Return (J, G, Q) the column sums by group for J sets of cell counts (J, C).
 
-        By `einsum` and not `@`: the products are small, and waking the threads of BLAS takes a third of the CPU time.
+        This uses `einsum` instead of `@` because the products are small, and starting the threads of BLAS takes a third
+        of the CPU time.
         """
         drawn = np.asarray(counts, dtype=np.float64)
         ends = zip(self.start[:-1], self.start[1:], strict=True)
@@ -350,7 +351,7 @@ class RowCells:
 
 
 def merge_rows(rows: Rows, columns: FloatArray | None = None) -> RowCells:
-    """Return the cells of the rows.
+    """Merge equal counted rows of a group into cells.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""The test on one split, whether the candidate is more accurate for every group and fairer; and combined splits.
+"""Test on one split of whether the candidate is more accurate and fairer, and decisions from several splits.
 
-The null is that it is not: A_1g <= (1 + D_g) A_0g for some group, or abs(gap_1) >= (1 - D_f) abs(gap_0). Each is tested
-by a component, and the null is rejected if all of them are: p is the largest of their p-values (intersection-union).
+The null is that A_1g <= (1 + D_g) A_0g for some group g, or abs(gap_1) >= (1 - D_f) abs(gap_0). A component tests each
+of these inequalities, and the null is rejected if all components reject: p is the largest of their p-values
+(intersection-union).
 
 Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
 algorithms, section 3. (It prints hypothesis (3) as "is an improvement"; the null is that it is not.)
@@ -41,7 +42,7 @@ RULES: tuple[Rule, ...] = ("median", "exchangeable")
 
 @dataclass(frozen=True)
 class Criteria:
-    """What has to improve: one accuracy utility, and one or more fairness utilities.
+    """The utilities that must improve: one of accuracy, and one or more of fairness.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class Criteria:
     fairness
         The utilities of fairness; the candidate must be fairer by each of them.
     accuracy_of
-        Whether accuracy must improve for each of the "groups", or for "everyone" taken together.
+        Whether accuracy must improve for each group ("groups") or over all rows together ("everyone").
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Criteria:
 
     @property
     def utilities(self) -> tuple[Utility, ...]:
-        """The distinct utilities: that of accuracy, then those of fairness."""
+        """The distinct utilities: the accuracy utility first, then the fairness utilities."""
         return tuple(dict.fromkeys((self.accuracy, *self.fairness)))
 
     @property
@@ -83,33 +84,33 @@ class Criteria:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SplitTest:
-    """The components of the test on one set of rows, at any margins, from one set of draws.
+    """The components of the test on one set of rows, for any margins, from one set of draws.
 
     The signed fairness test (the default): with (high, low) the status quo's worst pair of groups, named beforehand or
     *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of (1 - delta) (F_0high
     - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At large delta it
-    hardly ever rejects: it then shows that two values are equal within a small margin, which takes many rows. If
-    nothing names the pair, every pair is tried in both directions (`calibrated_p`), and the smallest p-value is
-    multiplied by the number of pairs.
+      hardly ever rejects, because it must then show that two values are equal within a small margin, which takes many
+      rows. If no pair is named, every pair is tested in both directions (`calibrated_p`), and the smallest p-value is
+      multiplied by the number of pairs.
 
     The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are far from normal,
-    and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. For two groups only.
+    and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. It requires two groups.
 
     Attributes
     ----------
     draws
-        The values of the split's test rows and of their resamples, of `criteria.utilities` in that order.
+        The values of the split's test rows and of their resamples, in the order of `criteria.utilities`.
     criteria
-        What has to improve.
+        The utilities that must improve.
     worst
-        For each fairness utility the status quo's worst pair (`worst_pair`): from other rows, or named beforehand. If
-        `direction` is "either", it serves planning only.
+        For each fairness utility the status quo's worst pair (`worst_pair`), from other rows or named beforehand. If
+        `direction` is "either", it is used for planning only.
     fairness_test
         "signed" or "published".
     studentised
         Whether to divide errors by their standard errors (draws must hold their spread). Not for "published".
     direction
-        What is assumed about the status quo's gap: "named", the pair and its sign are those of `worst`; or "either",
+        The assumption about the status quo's gap: "named" takes the pair and its sign from `worst`; "either" assumes
         nothing.
 
     Examples
@@ -150,12 +151,12 @@ class SplitTest:
             )
 
     def components(self, accuracy: ArrayLike = 0.0, fairness: float = 0.0) -> Components:
-        """Return the p-value of each component.
+        """Return the p-values of the components at the chosen margins.
 
         Parameters
         ----------
         accuracy
-            Margins D_g: the share by which accuracy must improve, one for all or one per group.
+            Margins D_g: the share by which accuracy must improve, one number for all groups or one per group.
         fairness
             Margin D_f: the share by which the gap must shrink.
         """
@@ -165,7 +166,7 @@ class SplitTest:
         return Components(np.array(accuracy_p), np.array(gaps))
 
     def curve(self, goal: Goal, deltas: ArrayLike) -> FloatArray:
-        """Return (D,) the p-value at each margin: of fairness, of joint accuracy, or of the accuracy of one group.
+        """Return (D,) the p-value at each margin of fairness, of joint accuracy, or of one group's accuracy.
 
         Parameters
         ----------
@@ -191,9 +192,9 @@ class SplitTest:
 
     @cached_property
     def accuracy_contrasts(self) -> tuple[Contrast, ...]:
-        """The contrasts of accuracy: one for each group, or one for everyone.
+        """The contrasts of accuracy: one for each group, or one for all rows.
 
-        A_1 - x A_0 with x = 1 + D if higher is better, else x A_0 - A_1 with x = 1 - D.
+        Each is A_1 - x A_0 with x = 1 + D if higher is better, otherwise x A_0 - A_1 with x = 1 - D.
         """
         groups = self.draws.groups
         sign = 1.0 if self.criteria.accuracy.better == "higher" else -1.0
@@ -206,14 +207,14 @@ class SplitTest:
 
     @cached_property
     def fairness_contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
-        """For each fairness utility the contrasts x (F_0high - F_0low) - (F_1g - F_1h) of all ordered pairs (g, h)."""
+        """For each fairness utility, the contrasts x (F_0high - F_0low) - (F_1g - F_1h) of all ordered pairs (g, h)."""
         return tuple(
             self._contrasts(utility, pair)
             for utility, pair in zip(self.criteria.fairness_index, self.worst, strict=True)
         )
 
     def _contrasts(self, utility: int, pair: Pair) -> tuple[Contrast, ...]:
-        """Return the contrasts of one utility with one pair of the status quo."""
+        """Return the contrasts of one utility for one pair of groups under the status quo."""
         groups = self.draws.groups
         slope = np.zeros((groups + 1, 2))
         slope[pair.high, STATUS_QUO], slope[pair.low, STATUS_QUO] = 1.0, -1.0
@@ -225,7 +226,7 @@ class SplitTest:
         return tuple(contrasts)
 
     def accuracy_p(self, number: int, deltas: FloatArray) -> FloatArray:
-        """Return (D,) the p-values of one accuracy component: of a group, or 0 for everyone."""
+        """Return (D,) the p-values of one accuracy component: a group's number, or 0 for all rows."""
         contrast = self.accuracy_contrasts[number]
         higher = self.criteria.accuracy.better == "higher"
         slope = contrast.parts(self.draws.estimate)[1]
@@ -240,7 +241,7 @@ class SplitTest:
         return self._p(contrast, 1.0 + deltas if higher else 1.0 - deltas)
 
     def fairness_p(self, number: int, deltas: FloatArray) -> FloatArray:
-        """Return (D,) the p-values of the component of one fairness utility."""
+        """Return (D,) the p-values of one fairness utility's component."""
         if self.fairness_test == "published":
             first = self.fairness_contrasts[number][0]
             status_quo = Contrast(first.utility, first.slope, np.zeros_like(first.slope))
@@ -254,7 +255,7 @@ class SplitTest:
         return np.asarray(np.minimum(1.0, len(pairs) * np.min(pairs, axis=0)))
 
     def _either_p(self, utility: int, pair: Pair, x: FloatArray) -> FloatArray:
-        """Return (D,) the p-values of a pair of the status quo, for either sign of its gap."""
+        """Return (D,) the p-values for one pair of groups, allowing either sign of the status quo's gap."""
         both = [self._contrasts(utility, direction) for direction in (pair, Pair(pair.low, pair.high))]
         smaller = np.min([self._largest_p(contrasts, x) for contrasts in both], axis=0)
         rho = np.max([resampling.parts_correlation(self.draws, contrast, x) for contrast in both[0]], axis=0)
@@ -274,9 +275,9 @@ class Components:
     Attributes
     ----------
     accuracy
-        (A,) one for each group, or one for everyone.
+        (A,) the p-values of accuracy: one for each group, or one for all rows.
     fairness
-        (F,) one for each fairness utility.
+        (F,) the p-values of fairness: one for each fairness utility.
 
     Examples
     --------
@@ -289,22 +290,22 @@ class Components:
 
     @property
     def p(self) -> float:
-        """The p-value of the test: the largest of its components'."""
+        """The p-value of the test: the largest p-value of its components."""
         return float(max(self.accuracy.max(), self.fairness.max()))
 
 
 def largest_delta(deltas: ArrayLike, rejected: ArrayLike) -> float:
-    """Return the end of the unbroken run of rejections from delta = 0; nan if there is none at 0.
+    """Return the largest delta up to which the null is rejected without a break from 0; nan if not rejected at 0.
 
-    A rejection beyond the first break in the run is not used, so that the end of the run is a one-sided confidence
-    bound of how far the status quo can be improved.
+    Rejections beyond the first break are ignored, so the result is a one-sided confidence bound of the possible
+    improvement on the status quo.
 
     Parameters
     ----------
     deltas
         (D,) margins, rising from 0.
     rejected
-        (D,) whether the null is rejected at each.
+        (D,) whether the null is rejected at each margin.
 
     Examples
     --------
@@ -322,14 +323,14 @@ def largest_delta(deltas: ArrayLike, rejected: ArrayLike) -> float:
 
 
 class Split(NamedTuple):
-    """The rows that choose the candidate, and the rows that test it."""
+    """The rows for choosing the candidate, and the rows for testing it."""
 
     train: IntArray
     test: IntArray
 
 
 def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple[Split, ...]:
-    """Return independent random splits in a fixed order: floor(train * rows) rows to train, the others to test.
+    """Return independent random splits in a fixed order, with floor(train * rows) training rows each.
 
     Examples
     --------
@@ -348,9 +349,9 @@ def random_splits(rows: int, splits: int, train: float, rng: Generator) -> tuple
 
 
 def forward_splits(rows: int, start: float, steps: int, rng: Generator) -> tuple[Split, ...]:
-    """Return steps through the rows in random order; each tests on the next rows and trains on all before.
+    """Return steps through the rows in random order; each step tests the next rows and trains on all earlier rows.
 
-    So no row is tested twice, and a step's test rows are new to the candidates of earlier rows: sums over the steps are
+    No row is tested twice, and no candidate is trained on its own test rows. Sums over the steps are therefore
     martingales, and their errors add up as for fixed candidates.
 
     Parameters
@@ -384,12 +385,12 @@ def forward_splits(rows: int, start: float, steps: int, rng: Generator) -> tuple
 
 
 class Combined(NamedTuple):
-    """The decision from several splits.
+    """The combined decision from several splits.
 
     Attributes
     ----------
     p
-        The combined p-value: the smallest alpha at which the null is rejected (for the median rule the limit of such).
+        The combined p-value: the smallest alpha at which the null is rejected (for the median rule, the infimum).
     median
         The median of the splits' p-values.
     rejected
@@ -405,10 +406,10 @@ def combine_splits(p: ArrayLike, alpha: float, rule: Rule = "exchangeable") -> C
     """Return one decision of level alpha from the p-values of K splits.
 
     A single split rejects if p < alpha. With more, "median" rejects if the median p < alpha / 2 (corollary 1 of the
-    reference; very conservative, because splits overlap). Of an even number the median is the mean of the middle two:
-    stricter than the reference's test, which rejects if half of the splits do. "exchangeable" rejects if for some k <=
-    K at least half of p_1 .. p_k are at most alpha / 2: valid for splits drawn independently in a fixed order, and it
-    rejects whenever the median rule does.
+    reference; very conservative, because splits overlap). For an even number of splits the median is the mean of the
+    middle two; this is stricter than the reference's test, which rejects if half of the splits do. "exchangeable"
+    rejects if for some k <= K at least half of p_1 .. p_k are at most alpha / 2: valid for splits drawn independently
+    in a fixed order, and it rejects whenever the median rule does.
 
     Parameters
     ----------

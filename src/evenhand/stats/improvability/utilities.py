@@ -1,4 +1,4 @@
-"""Utilities of decisions, as ratios of sums of u and w by group; and selection to a capacity.
+"""Utilities of decisions as ratios of group sums of u and w, and selection up to a capacity.
 
 The value of an algorithm for group g is U_g = sum u / sum w over the rows of g, with u and w functions of a row's
 outcome and decision. Accuracy and fairness are computed from such values, possibly of different utilities.
@@ -32,24 +32,25 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Utility:
-    """A pair of functions of outcome and decision, and whether higher values are better.
+    """A utility: functions u and w of outcome and decision, and whether higher values are better.
 
     Attributes
     ----------
     name
-        Its name in reports.
+        The utility's name in reports.
     u, w
         Functions `(outcome, decision) -> one number per row`; the value of a group is sum u / sum w. They must return
-        nan for a row whose outcome is missing (nan), unless it does not matter.
+        nan for a row with a missing (nan) outcome, unless the outcome does not matter there.
     better
         Whether accuracy rises ("higher") or falls ("lower", as for an error rate) with the value. Fairness compares
         values between groups, and does not use it.
     binary
         Which of "outcome" and "decision" must be 0 or 1.
     columns
-        Names of further columns that u and w depend on; they then take a mapping of these too, u(y, d, x).
+        Names of further columns that u and w depend on; u and w then take a mapping of these columns as a third
+        argument: u(y, d, x).
     of_predictions
-        Whether the decision is a predicted number of the outcome, such as a salary.
+        Whether the decision is a numeric prediction of the outcome, such as a salary.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class Utility:
         decision
             (n,) decisions.
         columns
-            The columns that the utility names, and possibly others.
+            The columns that the utility names; other columns are ignored.
         """
         y, d = np.asarray(outcome, dtype=np.float64), np.asarray(decision, dtype=np.float64)
         if y.ndim != 1 or y.shape != d.shape:
@@ -239,7 +240,7 @@ u = (y - d)², w = 1, of a predicted number d; lower is better.
 
 
 def get_utility(utility: str | Utility) -> Utility:
-    """Return a built-in utility by its name, or the user's own unchanged.
+    """Return a built-in utility by its name, or a custom utility unchanged.
 
     Examples
     --------
@@ -282,7 +283,7 @@ _OWN_NAMES = ("outcome", "decision")
 
 @dataclass(frozen=True)
 class Formula:
-    """A term as text, such as ``(outcome >= decision) * (decision - cost)``.
+    """A formula for u or w, such as ``(outcome >= decision) * (decision - cost)``.
 
     It may contain numbers, columns, ``outcome``, ``decision``, the signs ``+ - * / **``, comparisons, ``and``, ``or``,
     ``not``, ``min`` and ``max``. Nothing else is evaluated, so that a settings file cannot run code.
@@ -327,14 +328,14 @@ columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max 
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in the formula."""
+        """The names of the columns in the formula."""
         names = [node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)]
         return tuple(name for name in dict.fromkeys(names) if name not in (*_OWN_NAMES, *_FUNCTIONS))
 
     def __call__(
         self, outcome: FloatArray, decision: FloatArray, columns: Mapping[str, FloatArray] | None = None
     ) -> Any:
-        """Return one number per row."""
+        """Return the value of the formula for each row."""
         names = {"outcome": outcome, "decision": decision, **(columns or {})}
         value = np.asarray(_evaluated(self._tree.body, names), dtype=np.float64)
         unknown = (
@@ -389,7 +390,7 @@ def formula_utility(name: str, u: str, w: str = "1", better: Better = "higher") 
 
 
 def group_values(u: FloatArray, w: FloatArray, group: IntArray, groups: int) -> FloatArray:
-    """Return U_g = sum u / sum w of each group; nan if the weights add up to 0.
+    """Return U_g = sum u / sum w for each group; nan if sum w is 0.
 
     Parameters
     ----------
@@ -410,7 +411,7 @@ def group_values(u: FloatArray, w: FloatArray, group: IntArray, groups: int) -> 
 
 
 def ratios(sums: FloatArray) -> FloatArray:
-    """Return the ratio of the last axis' two sums; nan if the second is 0.
+    """Return the ratio of the two sums on the last axis; nan if the second is 0.
 
     Examples
     --------
@@ -423,18 +424,18 @@ def ratios(sums: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The selected rows, and the part that chance decided.
+    """The selected rows, and the number of ties broken at random.
 
     Attributes
     ----------
     selected
-        (n,) whether each row is selected.
+        (n,) mask of the selected rows.
     cut
         The lowest selected score.
     tied
-        The number of rows with that score.
+        The number of rows with the lowest selected score.
     tied_selected
-        How many of them are selected, drawn at random; fewer than `tied` if the capacity splits them.
+        The number of tied rows selected at random; fewer than `tied` if the capacity splits the tie.
     """
 
     selected: BoolArray
@@ -446,8 +447,8 @@ class Selection:
 def select_top(score: ArrayLike, capacity: float, rng: Generator) -> Selection:
     """Select the round(capacity * n) rows with the highest scores.
 
-    Rows with the score at the cut are drawn at random from `rng`, with equal chances, whatever their group or place in
-    the table. The draw is made only if there are more of them than places.
+    Ties at the lowest selected score are broken at random with equal chances, whatever the rows' group or position in
+    the table. Random numbers are drawn only if there are more tied rows than places.
 
     Parameters
     ----------
@@ -477,7 +478,7 @@ def select_top(score: ArrayLike, capacity: float, rng: Generator) -> Selection:
 
 
 def capacity_count(capacity: float, rows: int) -> int:
-    """Return round(capacity * rows), halves to even, or raise if that selects nobody or everybody.
+    """Return round(capacity * rows), with halves to even; raise if no rows or all rows would be selected.
 
     Examples
     --------
