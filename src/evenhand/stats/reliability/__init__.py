@@ -1,4 +1,4 @@
-"""Reliability under input mistakes: curves by group, their gaps, and the uncertainty of these."""
+"""Reliability under input mistakes: metrics by group over noise levels, their gaps, and the uncertainty of both."""
 
 from evenhand.stats.reliability.gaps import GapOverLevels, gap_of, joint_band, pilot_variance
 from evenhand.stats.reliability.metrics import (

@@ -1,4 +1,4 @@
-"""The gap between two groups: at every level with joint bands, and one test of its mean over levels."""
+"""The gap between two groups at every noise level with joint bands, and a test of its mean over levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.stats.types import FloatArray, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class GapOverLevels:
-    """A metric of one group minus that of another, over noise levels.
+    """One group's metric minus another group's, over noise levels.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class GapOverLevels:
 def joint_band(
     draws: Draws, confidence: float = 0.95, freedom: float = float("inf"), levels: FloatArray | None = None
 ) -> Interval:
-    """Return joint limits of a metric at all noise levels: estimate ± q (t / z) se.
+    """Return joint confidence limits of a metric over all noise levels: estimate ± q (t / z) se.
 
-    q is the quantile of the largest abs(draw - estimate) / se over levels (sup-t); t and z are Student's quantile with
-    the degrees of freedom of the standard errors and the normal one. At low levels few results change, and by luck
-    nearly none: their standard errors s_l are then far too small. If mistakes are rare the variance grows in proportion
-    to the level p_l, later more slowly; so se is at least s_k sqrt(p_l / p_k) for every higher level k. A constant
-    metric has no limits.
+    q is the quantile of the largest abs(draw - estimate) / se over levels (sup-t); t is Student's quantile with the
+    degrees of freedom of the standard errors, and z the normal quantile. At low levels few results change, and by
+    chance nearly none may change, so that their standard errors s_l are far too small. If mistakes are rare the
+    variance grows in proportion to the level p_l, and more slowly at higher levels; se is therefore set to at least s_k
+    sqrt(p_l / p_k) for every higher level k. The limits of a constant metric are nan.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def joint_band(
     freedom
         Degrees of freedom of the standard errors: `PeopleDraws.freedom`.
     levels
-        Rising noise levels; without them standard errors are used unchanged.
+        Rising noise levels; without levels, standard errors are used unchanged.
 
     References
     ----------
@@ -101,10 +101,11 @@ def gap_of(
     levels: FloatArray | None = None,
     mean_limits: tuple[float, float] | None = None,
 ) -> GapOverLevels:
-    """Return the gap of bootstrap draws: levels first, their mean last (as from `PeopleDraws.gap`).
+    """Return the gap over levels from bootstrap draws, whose last column is the mean over levels.
 
-    Limits are gap ± t se for one level and for the average, t being Student's quantile with `freedom`; for all levels
-    together `joint_band`. z = average / se. nan if more than 5 % of the resamples have no value.
+    The draws are in the format of `PeopleDraws.gap`. Limits at one level and of the average are gap ± t se, with t
+    Student's quantile with `freedom` degrees of freedom; joint limits come from `joint_band`. z is average / se.
+    Results are nan if more than 5 % of the resamples are undefined.
 
     Parameters
     ----------
@@ -117,8 +118,8 @@ def gap_of(
     levels
         The noise levels, for `joint_band`.
     mean_limits
-        Better limits of the average, such as those of `compare_people`. If an end is farther away than gap ± t se, the
-        limits at single levels are farther away on that side by the same factor.
+        Better limits of the average, for example from `compare_people`. If a limit is wider than gap ± t se, the limits
+        at single levels are widened on that side by the same factor.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def gap_of(
 
 
 def _stretched(distance: FloatArray, factor: float) -> FloatArray:
-    """Return distances of limits times a factor; unbounded if it is, also where the distance is 0."""
+    """Return distances of limits multiplied by a factor; an infinite factor gives infinity even at distance 0."""
     if np.isfinite(factor):
         return distance * factor
     return np.where(np.isnan(distance), np.nan, np.inf)
@@ -159,42 +160,43 @@ def _stretched(distance: FloatArray, factor: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class PilotVariance:
-    """The variance of gaps that a pilot study adds.
+    """The variance that a pilot study adds to gaps.
 
     Attributes
     ----------
     value
-        (L,) variance of each gap over other pilots, without that of random mistakes.
+        (L,) variance of each gap over repeated pilots, without the variance from random mistakes.
     spread
-        (L,) variance of that estimate.
+        (L,) variance of this variance estimate.
     """
 
     value: FloatArray
     spread: FloatArray
 
     def freedom(self, level: int, variance: float, freedom: float) -> float:
-        """Return the degrees of freedom of the sum of this and another variance (Satterthwaite).
+        """Return Satterthwaite's degrees of freedom of this variance plus another variance.
 
-        (V + S)² / (q / 2 + S² / ν), with q the variance of the estimate V: one with ν degrees of freedom has 2 V² / ν.
+        The formula is (V + S)² / (q / 2 + S² / ν), where S is the other variance with ν degrees of freedom and q is the
+        variance of the estimate V, since a variance V with ν degrees of freedom has variance 2 V² / ν.
         """
         weight = float(self.spread[level]) / 2.0 + (variance**2 / freedom if np.isfinite(freedom) else 0.0)
         return float((variance + self.value[level]) ** 2 / weight) if weight > 0 else float("inf")
 
 
 def pilot_variance(renewed: FloatArray, fixed: FloatArray | None = None, people: float = float("inf")) -> PilotVariance:
-    """Return the variance of gaps over other pilot studies of the same size.
+    """Return the variance of gaps over repeated pilot studies of the same size.
 
-    With A the variance between R replicates that each learn from a resample of the pilot, and B that between R
-    replicates that all learn from the pilot itself, V = max(0, A - B): the variance without the randomness of mistakes.
-    The mean over replicates adds V / R. The variance of V is 2 (A² + B²) / (R - 1), and since V is learned from m
-    people 2 V² / (m - 1) more. Without `fixed` V is A, which is on the safe side.
+    A is the variance between R replicates that each learn from a resample of the pilot, and B the variance between R
+    replicates that all learn from the pilot itself. V = max(0, A - B) is then free of the randomness of mistakes. The
+    mean over replicates adds V / R. The variance of V is 2 (A² + B²) / (R - 1), plus 2 V² / (m - 1) because V is
+    estimated from m people. Without `fixed`, V is A, which is conservative.
 
     Parameters
     ----------
     renewed, fixed
         (R, L) gaps of the replicates.
     people
-        m, the number of people of the pilot that the smallest profile is learned from.
+        The number m of pilot participants from whom the smallest profile is estimated.
 
     References
     ----------

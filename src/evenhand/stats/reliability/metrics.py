@@ -1,4 +1,4 @@
-"""The metrics of a simulation by name, as functions of its sums, and their curves over noise levels."""
+"""Metrics of a simulation by name, computed from its sums, and their curves over noise levels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METRICS: tuple[str, ...] = (*agreement.COUNT_METRICS, *PARTS, *agreement.SCORE_M
 
 
 def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -> FloatArray:
-    """Return a metric of sums, nan if undefined.
+    """Return a metric computed from sums; nan if undefined.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -
 
 
 def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -> agreement.Reasons:
-    """Return why a metric of sums is nan, "" if it is defined; parameters as for `metric_values`.
+    """Return why a metric of sums is nan, or "" if it is defined; parameters as for `metric_values`.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -
 
 
 def fold_spread(experiment: Experiment) -> FloatArray:
-    """Return (folds, 1) V = 2 var(score) over everybody in each fold, without mistakes.
+    """Return (folds, 1) V = 2 var(score) over all people in each fold, without mistakes.
 
     Examples
     --------
@@ -109,18 +109,18 @@ def fold_spread(experiment: Experiment) -> FloatArray:
 
 @dataclass(frozen=True)
 class Curves:
-    """One metric of every group and level.
+    """One metric for every group and noise level.
 
     Attributes
     ----------
     levels
         (L,) noise levels.
     values
-        (replicates, L, groups) means over folds; nan if the metric is undefined in one of them.
+        (replicates, L, groups) means over folds; nan if the metric is undefined in any fold.
     undefined
-        (L, groups) the number of folds over all replicates in which it is undefined.
+        (L, groups) the number of folds, over all replicates, in which the metric is undefined.
     reasons
-        (L, groups) the reason, "" if it is always defined.
+        (L, groups) why the metric is undefined; "" if it is always defined.
     """
 
     levels: FloatArray
@@ -130,18 +130,18 @@ class Curves:
 
     @property
     def mean(self) -> FloatArray:
-        """(L, groups) means over replicates; nan if one is undefined."""
+        """(L, groups) means over replicates; nan if any replicate is undefined."""
         return np.asarray(self.values.mean(axis=0))
 
     @property
     def replicate_sd(self) -> FloatArray:
-        """(L, groups) the standard deviation over replicates, nan for one replicate."""
+        """(L, groups) the standard deviation over replicates; nan for one replicate."""
         return spread_of_runs(self.values)
 
     def replicate_band(self, confidence: float = 0.95) -> Interval:
-        """Return limits (L, groups) of the mean over replicates: mean ± t sd / sqrt(R).
+        """Return (L, groups) the limits mean ± t sd / sqrt(R) of the mean over replicates.
 
-        They show how other random mistakes would change it, but nothing about other people.
+        They reflect other random mistakes, but not other samples of people.
         """
         return run_band(self.values, confidence)
 
@@ -172,7 +172,7 @@ def curves(experiment: Experiment, simulation: Simulation, name: str) -> Curves:
 
 
 def spread_of_runs(values: FloatArray) -> FloatArray:
-    """Return the standard deviation over replicates, the first axis; nan for one replicate.
+    """Return the standard deviation over replicates (first axis); nan for one replicate.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def spread_of_runs(values: FloatArray) -> FloatArray:
 
 
 def run_band(values: FloatArray, confidence: float = 0.95) -> Interval:
-    """Return mean ± t sd / sqrt(R) over R replicates, the first axis.
+    """Return the interval mean ± t sd / sqrt(R) over R replicates (first axis).
 
     Examples
     --------
@@ -197,9 +197,9 @@ def run_band(values: FloatArray, confidence: float = 0.95) -> Interval:
 
 
 def share_lower(gap: FloatArray) -> FloatArray:
-    """Return the share of levels (first axis) at which a gap is negative; nan where a gap is undefined.
+    """Return the share of levels (first axis) with a negative gap; nan if any gap is undefined.
 
-    The levels share people, models and random numbers, so this share is often near 0 or 1 by chance alone: it is a
+    The levels share people, models and random numbers, so this share is often near 0 or 1 by chance alone. It is a
     description, not a test.
 
     Examples

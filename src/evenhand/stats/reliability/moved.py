@@ -1,7 +1,7 @@
-"""The effect of mistakes on a person's position: changed risk levels, and being passed by similar people.
+"""Effects of mistakes on a person's position: changed risk levels, and moves past similar people.
 
-Every number is a mean over replicates with its influence function: how much each person moves it. From that follow the
-standard errors of a number and of the difference of two, without resampling.
+Every estimate is a mean over replicates with an influence value for each person. The influences give the standard
+errors of an estimate and of the difference of two estimates without resampling.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_MOVED = 5.0
 
 
 def risk_level(scores: FloatArray, cuts: FloatArray) -> IntArray:
-    """Return the risk level of scores: the number of cuts that a score is above.
+    """Return the risk level of each score: the number of cut-offs below the score.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def risk_level(scores: FloatArray, cuts: FloatArray) -> IntArray:
 
 
 def weighted_parts(table: FloatArray, distances: FloatArray) -> dict[str, FloatArray]:
-    """Return weighted kappa, weighted PABAK, and the parts of their difference due to prevalence and bias.
+    """Return weighted kappa, weighted PABAK, and the prevalence and bias parts of their difference.
 
     With D the distances of the levels, o the shares of pairs of levels, r and s its margins, m = (r + s) / 2 and d = (r
     - s) / 2, the disagreement by chance is r'Ds = m'Dm - d'Dd, and u = sum D / q² with even margins. Then
@@ -72,9 +72,10 @@ def weighted_parts(table: FloatArray, distances: FloatArray) -> dict[str, FloatA
 
 
 def level_metrics(table: FloatArray) -> dict[str, FloatArray]:
-    """Return the metrics of a table (..., q, q) of levels without and with mistakes, by name.
+    """Return the metrics of a table (..., q, q) of risk levels without and with mistakes, by name.
 
-    Agreement is the share at the same level, `stays 0` ... the share of the people of each level who stay in it.
+    `agreement` is the share of people whose level does not change; `stays 0` and so on are the same share among the
+    people of each level.
 
     Examples
     --------
@@ -97,14 +98,14 @@ def level_metrics(table: FloatArray) -> dict[str, FloatArray]:
 
 @dataclass(frozen=True)
 class InfluenceEstimate:
-    """A mean over replicates with the influence of each person.
+    """The mean of a number over replicates, with the influence of each person.
 
     Attributes
     ----------
     value
         The number; nan if undefined in a replicate.
     influence
-        (people,) n times the derivative by a person's weight, 0 for people without influence.
+        (people,) n times the derivative of the number by each person's weight.
     moved
         The effective number of changed people.
     """
@@ -119,7 +120,7 @@ class InfluenceEstimate:
         return _stderr(self.influence)
 
     def interval(self, confidence: float, least: float = -1.0) -> Interval | None:
-        """Return value ± t se on the scale of log(1 - value), which stays in range; None without changes."""
+        """Return value ± t se on the scale of log(1 - value), which stays in range; None if too few people changed."""
         if not np.isfinite(self.value) or self.stderr == 0 or self.moved < LEAST_MOVED or self.value >= 1:
             return None
         half = t_quantile(np.count_nonzero(self.influence) - 1, confidence) * self.stderr / (1.0 - self.value)
@@ -127,7 +128,7 @@ class InfluenceEstimate:
         return Interval(np.asarray(max(low, least)), np.asarray(high))
 
     def difference(self, other: InfluenceEstimate, confidence: float) -> Interval | None:
-        """Return limits of this minus the other, which may share people."""
+        """Return confidence limits of this estimate minus another, which may share people."""
         apart = self.influence - other.influence
         if self.interval(confidence) is None or other.interval(confidence) is None:
             return None
@@ -148,7 +149,7 @@ def _resting_on(damage: FloatArray) -> float:
 
 
 def level_estimates(first: IntArray, second: IntArray, levels: int, inside: BoolArray) -> dict[str, InfluenceEstimate]:
-    """Return the metrics of risk levels of the people in a group.
+    """Return the risk-level metrics of a group's members, with their influences.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def level_estimates(first: IntArray, second: IntArray, levels: int, inside: Bool
 
 
 def _slopes(metrics: Callable[[FloatArray], Mapping[str, FloatArray]], tables: FloatArray) -> dict[str, FloatArray]:
-    """Return for each metric (replicates, q²) its derivative by one more person in a cell, by a complex step."""
+    """Return the derivative (replicates, q²) of each metric by one more person in a cell, by a complex step."""
     q, tiny = tables.shape[-1], 1e-20
     steps = np.eye(q * q).reshape(q * q, 1, q, q) * (1j * tiny)
     return {name: np.imag(value).T / tiny for name, value in metrics(tables + steps).items()}
@@ -192,13 +193,11 @@ def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArra
     """Return how often a mistake moves a person past a similar person.
 
     Two people i and j are similar if their scores without mistakes, x_i and x_j, differ by at most `alike`. The mistake
-    about i moves i past j if it puts i further than that from j: |y_i - x_j| > alike, with y_i the score of i with
-    mistakes, and j entered right. The number is the share of ordered pairs of similar people, i of the group and j
-    anybody else, in which this happens; a mean over replicates. 0: nobody is moved past a similar person. It is
-    computed from sorted scores and counts, never from pairs: the people within reach of i are a range of positions, and
-    those still within reach after the mistake another.
-    ----------
-    score
+    about i moves i past j if |y_i - x_j| > alike, with y_i the score of i with mistakes and x_j the score of j without
+    mistakes. The value is the share of ordered pairs of similar people (i in the group, j any other person) in which
+    this happens, averaged over replicates; 0 means that nobody is moved past a similar person. It is computed from
+    ranges of positions in the sorted scores, never from pairs: the people similar to i before and after the mistake
+    each form such a range. ---------- score
         (people,) scores without mistakes.
     moved
         (replicates, people) scores with mistakes.
@@ -217,7 +216,7 @@ def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArra
 
 
 class Reach:
-    """Similar people without mistakes, and those still similar with them, sorted once for all groups.
+    """The people similar to each person without and with mistakes, sorted once for all groups.
 
     Parameters
     ----------
@@ -231,7 +230,7 @@ class Reach:
         self.after = [self._after(x, replicate[self.order], alike) for replicate in moved]
 
     def _after(self, x: FloatArray, y: FloatArray, alike: float) -> tuple[IntArray, IntArray, BoolArray]:
-        """Return the positions within reach of each person after a mistake, and whether that includes the person."""
+        """Return the range of people still similar to each person after a mistake, and if it contains the person."""
         start, stop = self.low.copy(), self.high.copy()
         off = np.flatnonzero(y != x)
         upper, lower = np.maximum(x[off], y[off]), np.minimum(x[off], y[off])
@@ -239,7 +238,7 @@ class Reach:
         return start, np.maximum(start, stop), np.abs(y - x) <= alike
 
     def passing(self, inside: BoolArray) -> InfluenceEstimate:
-        """Return how often mistakes about the people in a group move them past a similar person."""
+        """Return how often mistakes about a group's members move them past a similar person."""
         people, is_member = self.order.size, inside[self.order]
         near = (self.high - self.low - 1.0) * is_member  # without the person
         counted_near = _cover(self.low[is_member], self.high[is_member], people) - is_member

@@ -1,4 +1,4 @@
-"""Gaps as differences of means over people: the value of each person, and the comparison of two groups' values."""
+"""Gaps as differences of means over people: each person's value, and comparisons of two groups' values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _DIGITS = 8
 
 
 def derivatives_of(names: Sequence[str]) -> Callable[[PairSums], FloatArray]:
-    """Return the function that differentiates metrics by each of `SUMS`: (metrics, 8, ...) from sums of a shape.
+    """Return a function that computes the derivatives (metrics, 8, ...) of metrics by each of `SUMS`.
 
-    They are differences on both sides, by 1e-6 of a sum's possible size.
+    The derivatives are central differences with a step of 1e-6 of a sum's possible size.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def derivatives_of(names: Sequence[str]) -> Callable[[PairSums], FloatArray]:
 def people_values(
     experiment: Experiment, simulation: Simulation, name: str, influence: FloatArray | None = None
 ) -> FloatArray:
-    """Return the value of each person, in base order, whose mean over a fold and group is the metric there.
+    """Return each person's value, in base order, such that the mean over a fold and group is the metric there.
 
     The mean is over replicates and levels above 0. With d a person's share of changed decisions and e² the mean squared
     error of the scores, it is 1 - 2 d for PABAK and 1 - e² / V for the spread-adjusted ICC. Any other metric is a ratio
-    of means: a person's value is the metric plus the person's influence on it, n times its derivative by the person's
-    weight (the infinitesimal jackknife). nan where the metric is undefined.
+    of means: a person's value is the metric plus the person's influence, which is n times the derivative of the metric
+    by the person's weight (the infinitesimal jackknife). Values are nan where the metric is undefined.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def people_values(
     name
         The metric.
     influence
-        (people,) the influence on a metric that is no mean: `Simulation.influence`.
+        (people,) the influence on a metric that is a ratio of means, from `Simulation.influence`.
 
     References
     ----------
@@ -102,16 +102,16 @@ def people_values(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PeopleGap:
-    """The difference of two groups' means over people, with its test and the limits that invert it.
+    """The difference of two groups' means over people, with a test and matching confidence limits.
 
     Parameters
     ----------
-    value, stderr : the difference, the first group's mean less the second's, and its standard error.
+    value, stderr : the first group's mean minus the second's, and its standard error.
     p_value : the smallest alpha at which the limits exclude 0.
-    limits : the limits at a confidence.
-    rests_on : what test and limits rest on: the basis of a `MeanComparison`, or "rates".
-    few : whether so few people carry the variance that a group may have missed what most of it comes from.
-    freedom : the degrees of freedom of the standard error (Satterthwaite).
+    limits : a function from a confidence to the limits.
+    rests_on : the method of test and limits: the basis of a `MeanComparison`, or "rates". few : whether so few people
+    cause most of the variance that a group's sample may lack such people. freedom : the degrees of freedom of the
+    standard error (Satterthwaite).
     """
 
     value: float
@@ -123,7 +123,7 @@ class PeopleGap:
     freedom: float
 
     def swapped(self) -> PeopleGap:
-        """Return the difference of the second group and the first."""
+        """Return the difference with the two groups exchanged."""
 
         def limits(confidence: float) -> tuple[float, float]:
             low, high = self.limits(confidence)
@@ -140,17 +140,18 @@ def compare_people(
     bounds: tuple[float, float] | None = None,
     level: float = 0.05,
 ) -> PeopleGap:
-    """Compare the values of the people of two groups: mean over folds of the mean of each.
+    """Compare two groups' values, each averaged over the people of a fold and then over folds.
 
-    People are assigned to the groups at random within their fold, and the studentised difference is compared with that
-    (`compare_means`). Values that are only the ends of `bounds`, without folds, are rates (`compare_rates`).
+    The studentised difference is compared with its distribution over random assignments of people to the groups within
+    their fold (`compare_means`). If there are no folds and all values are ends of `bounds`, they are compared as rates
+    (`compare_rates`).
 
     Parameters
     ----------
     values, fold, in_first
         (people,) the values, the folds from 0, and whether a person is in the first group.
     bounds
-        The least and the largest possible value; those observed if None.
+        The smallest and largest possible value; None takes the observed extremes.
     level
         The smallest level at which the p-value may decide.
 
@@ -178,14 +179,14 @@ def compare_patterns(
     weights: FloatArray | None = None,
     level: float = 0.05,
 ) -> PeopleGap:
-    """Compare the people of two groups by how many of each have a value: see `compare_people`.
+    """Compare two groups from the number of their people with each value; see `compare_people`.
 
     Parameters
     ----------
     values, first, second
-        (patterns,) the values, and how many people of the first and of the second group have each.
+        (patterns,) the values, and the numbers of people of the first and the second group with each value.
     bounds
-        The least and the largest possible value; those observed if None.
+        The smallest and largest possible value; None takes the observed extremes.
     weights
         (patterns,) the weight of each person.
     level

@@ -1,4 +1,4 @@
-"""The bootstrap over people: the variation of gaps over samples from the same population."""
+"""Bootstrap over people: the variation of gaps over samples from the same population."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _DRAWS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleDraws:
-    """Metrics of resamples of people, averaged over folds and replicates.
+    """Metrics of bootstrap samples of people, averaged over folds and replicates.
 
     Attributes
     ----------
     levels
         (L,) noise levels.
     estimate
-        For each metric (L, groups), of everybody.
+        For each metric (L, groups) its value in the whole sample.
     values
         For each metric (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample does, so
         the deviation from the estimate of each fold and group is multiplied by sqrt(m / (m - 1)).
@@ -63,7 +63,7 @@ class PeopleDraws:
     variances: dict[str, FloatArray]
 
     def gap(self, name: str, group: int, reference: int) -> Draws:
-        """Return the draws of group - reference at each level above 0, and last of their mean."""
+        """Return the draws of the gap group - reference at each level above 0, followed by their mean."""
         above = self.levels > 0
         gap = self.estimate[name][above, group] - self.estimate[name][above, reference]
         drawn = self.values[name][:, above, group] - self.values[name][:, above, reference]
@@ -74,10 +74,10 @@ class PeopleDraws:
         return Draws(self.estimate[name][:, group], self.values[name][:, :, group])
 
     def freedom(self, name: str, *groups: int) -> float:
-        """Return Satterthwaite's degrees of freedom of the variance of a metric, or of a gap of two groups.
+        """Return Satterthwaite's degrees of freedom of the variance of a metric or of a gap between groups.
 
-        With v the variance contributed by a fold and group of m people: (sum v)² / sum(v² / (m - 1)); inf if nothing
-        varies, nan if a variance is unknown.
+        With v the variance contributed by a fold and group of m people, it is (sum v)² / sum(v² / (m - 1)). The result
+        is inf if nothing varies and nan if a variance is unknown.
 
         References
         ----------
@@ -104,15 +104,16 @@ def bootstrap_people(
 ) -> PeopleDraws:
     """Resample people within fold and group, and recompute every metric.
 
-    A person keeps all levels and all random mistakes. The models are fixed: the result is conditional on them. Nothing
-    is predicted again: the change of the sums by each state is weighted by the draws of its person.
+    A resampled person keeps all levels and all random mistakes. The models are fixed, so the result is conditional on
+    them. No prediction is repeated: each state's change of the sums is weighted by its person's number of draws.
 
     Parameters
     ----------
     experiment
         People, models and mistakes.
     seeds
-        Replicates, as for `simulate`. Each adds to the cost; about 20 are enough for standard errors.
+        Seeds of the replicates, as for `simulate`. The cost grows with their number; about 20 are enough for standard
+        errors.
     names
         Metrics, of `METRICS`.
     resamples
@@ -166,7 +167,7 @@ def bootstrap_people(
 
 
 class _Totals:
-    """The sums of blocks of resamples, averaged over replicates; the last row is the sample itself."""
+    """Sums of metrics over resamples, averaged over replicates; the last row is the original sample."""
 
     def __init__(self, experiment: Experiment, names: Sequence[str], resamples: int, replicates: int) -> None:
         self.resamples = resamples
@@ -181,7 +182,7 @@ class _Totals:
     def chain(
         self, seeds: Sequence[SeedSequence], streams: Sequence[SeedSequence], size: int, start: int, stop: int
     ) -> Iterator[Step]:
-        """Yield the work of one block of resamples, a step for each replicate."""
+        """Yield the work of one block of resamples, with one step for each replicate."""
         number, first = divmod(start, _MOST_AT_ONCE)
         served = min(_MOST_AT_ONCE, self.resamples - number * _MOST_AT_ONCE)
         rng, sample = np.random.default_rng(streams[number]), not start  # the sample belongs to the first block
@@ -190,11 +191,11 @@ class _Totals:
         yield from ((1, partial(self.add, seed, self.rows(start, stop), times, true)) for seed in seeds)
 
     def rows(self, start: int, stop: int) -> IntArray:
-        """Return the rows that a block fills."""
+        """Return the indices of a block's rows; the first block also fills the row of the original sample."""
         return np.arange(start, stop) if start else np.append(np.arange(start, stop), self.resamples)
 
     def add(self, seed: SeedSequence, rows: IntArray, times: Times, true: FloatArray) -> None:
-        """Add one replicate of the resamples `rows`, in which people are drawn `times` and have the sums `true`."""
+        """Add one replicate's metrics for the resamples `rows`, drawn `times` with base sums `true`."""
         changes = replicate_changes(self.experiment, seed)
         above, with_sample = self.experiment.levels > 0, rows[0] == 0
         for name, values in _metrics(self.experiment, changes, times, true, self.names).items():
@@ -205,7 +206,7 @@ class _Totals:
                 self.estimate[name] += values[-1].mean(axis=1) / self.replicates
 
     def take(self, part: _Part) -> None:
-        """Store the rows of a block that another process computed."""
+        """Store a block's rows that another process computed."""
         start, stop, stretched, by_fold, estimate = part
         for name in self.names:
             self.stretched[name][self.rows(start, stop)] = stretched[name]
@@ -214,7 +215,7 @@ class _Totals:
             self.estimate = estimate
 
     def draws(self) -> PeopleDraws:
-        """Return the resamples, shifted to the estimate of the sample."""
+        """Return the resampled metrics, shifted by the difference between the estimate and the rescaled sample."""
         folds, _ = self.experiment.cells
         return PeopleDraws(
             levels=self.experiment.levels,
@@ -229,7 +230,7 @@ class _Totals:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Blocks:
-    """The data that all blocks of resamples share, for other processes."""
+    """The data shared by all blocks of resamples, for use in other processes."""
 
     experiment: Experiment
     names: Sequence[str]
@@ -239,7 +240,7 @@ class _Blocks:
     size: int
 
     def totals(self, start: int, stop: int) -> _Part:
-        """Compute one block of resamples."""
+        """Compute one block of resamples and return its rows."""
         totals = _Totals(self.experiment, self.names, self.resamples, len(self.seeds))
         for _, step in totals.chain(self.seeds, self.streams, self.size, start, stop):
             step()
@@ -251,12 +252,12 @@ class _Blocks:
 
 
 def _stretch(sizes: IntArray) -> FloatArray:
-    """Return sqrt(m / (m - 1)) for each fold and group of m people; 1 for one person, who cannot vary."""
+    """Return sqrt(m / (m - 1)) for each fold and group of m people; 1 for a single person."""
     return np.asarray(np.sqrt(sizes / np.maximum(sizes - 1.0, 1.0)))
 
 
 def _blocks(resamples: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last resample of each block, within one stream of random numbers."""
+    """Yield the start and stop of each block of resamples; no block crosses a stream of random numbers."""
     for first in range(0, resamples, _MOST_AT_ONCE):
         end = min(first + _MOST_AT_ONCE, resamples)
         yield from ((start, min(start + size, end)) for start in range(first, end, size))
@@ -271,10 +272,10 @@ def _times_drawn(
     *,
     sample: bool = False,
 ) -> Times:
-    """Return (people, resamples) the draws of each person, in base order; the `sample` is the last.
+    """Return (people, resamples) how often each person is drawn, in base order; with `sample`, a last column of ones.
 
-    A stream of random numbers serves a fixed number of resamples. If memory holds only `size` of them, all are drawn
-    and those from the `first` on kept, so that no number depends on the memory.
+    Each stream of random numbers produces a fixed number of resamples. If only `size` of them fit in memory, all are
+    drawn but only those from number `first` on are returned, so the result does not depend on the memory.
     """
     from evenhand.stats.compiled import write_times
 
@@ -292,7 +293,7 @@ def _times_drawn(
 
 
 def _counts_drawn(rng: Generator, counts: Times) -> Times:
-    """Fill and return counts (resamples, people) of the draws of each person."""
+    """Fill and return (resamples, people) the number of times each person is drawn."""
     from evenhand.stats.compiled import count_drawn
 
     counts[:] = 0
@@ -306,7 +307,7 @@ def _counts_drawn(rng: Generator, counts: Times) -> Times:
 
 
 def _base_sums(experiment: Experiment, times: Times) -> FloatArray:
-    """Return the sums (cells, 8, resamples) without mistakes: equal for both raters, with no error."""
+    """Return the sums (cells, 8, resamples) without mistakes, where both raters agree and errors are 0."""
     from evenhand.stats.compiled import add_weighted
 
     cell, cells = experiment.base.cell, len(experiment.base.starts) - 1
@@ -320,7 +321,7 @@ def _base_sums(experiment: Experiment, times: Times) -> FloatArray:
 
 
 def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times: Times, true: FloatArray) -> FloatArray:
-    """Return the sums (8, L, cells, resamples) of one replicate; `true` are those of `_base_sums`."""
+    """Return the sums (8, L, cells, resamples) of one replicate; `true` is the result of `_base_sums`."""
     from evenhand.stats.compiled import add_weighted
 
     cell, levels = experiment.base.cell, experiment.levels.size
@@ -338,7 +339,7 @@ def _resampled_sums(experiment: Experiment, replicate: Sequence[Changes], times:
 def _metrics(
     experiment: Experiment, replicate: Sequence[Changes], times: Times, true: FloatArray, names: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Return each metric (resamples, L, folds, groups) of one replicate."""
+    """Return each metric (resamples, L, folds, groups) for one replicate."""
     base, (folds, groups) = experiment.base, experiment.cells
     total = _resampled_sums(experiment, replicate, times, true)
     shaped = total.reshape(len(SUMS), experiment.levels.size, folds, groups, times.shape[1])
