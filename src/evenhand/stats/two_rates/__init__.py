@@ -1,4 +1,4 @@
-"""Two rates: one test, and the interval that inverts it, for differences and ratios."""
+"""Comparison of two rates: one test and the matching interval, for differences and ratios."""
 
 from evenhand.stats.two_rates.comparison import RateComparison, compare_rates
 from evenhand.stats.two_rates.extremes import extreme_bound, smallest_p

@@ -1,4 +1,4 @@
-"""Comparison of two groups' rates by the score statistic: a test, and the interval that inverts it."""
+"""Score test of two groups' rates, and the confidence interval that inverts it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MANY = 8  # limits from which on they are searched in several threads
 
 @dataclass(frozen=True, eq=False)
 class RateComparison:
-    """Pairs of rates and their contrast, with a test and limits from one reference distribution.
+    """Pairs of rates and their contrast, with tests and confidence limits.
 
     Attributes
     ----------
     yes_a, n_a, yes_b, n_b
         The counts of both groups, arrays of one shape.
     kind
-        What `value` and `limits` are about: the difference or the ratio of rates. `p_value` is the same for both.
+        The contrast in `value` and `limits`: the difference or the ratio of rates. `p_value` is the same for both.
     """
 
     yes_a: FloatArray
@@ -46,25 +46,26 @@ class RateComparison:
 
     @cached_property
     def value(self) -> FloatArray:
-        """The rate of a minus, or over, that of b; nan if undefined: a group is empty, or the ratio's divisor is 0."""
+        """The difference or ratio of the rates of groups a and b; nan if a group is empty or a ratio's divisor is 0."""
         with np.errstate(all="ignore"):
             a, b = self.yes_a / self.n_a, self.yes_b / self.n_b
             return np.asarray(a - b if self.kind == "difference" else np.where(b > 0, a / b, np.nan))
 
     @cached_property
     def method(self) -> npt.NDArray[np.str_]:
-        """What p-value and limits rest on: a `Method` for each pair.
+        """The method of test and limits for each pair, a `Method`.
 
-        "exact", "asymptotic", "effective sizes" (asymptotic, of fractional counts), or "none": a group is empty.
+        It is "exact", "asymptotic", "effective sizes" (asymptotic with fractional counts), or "none" if a group is
+        empty.
         """
         names = np.where(self._is_exact, "exact", np.where(self._is_whole, "asymptotic", "effective sizes"))
         return np.where(self._is_comparable, names, "none")
 
     @cached_property
     def p_value(self) -> FloatArray:
-        """The two-sided p-value of equal rates: twice the smaller one-sided one, at most 1; nan without a test.
+        """The two-sided p-value of equal rates, twice the smaller one-sided p-value, at most 1; nan without a test.
 
-        If one of them is at most a half, the other one is not below a half.
+        If one of the one-sided p-values is at most 0.5, the other is at least 0.5, and is not computed.
         """
         is_higher = self.yes_a * self.n_b >= self.yes_b * self.n_a
         near = self._one_sided(is_higher)
@@ -75,16 +76,17 @@ class RateComparison:
         return np.minimum(1.0, 2.0 * near)
 
     def _one_sided(self, is_lower: BoolArray) -> FloatArray:
-        """Return the one-sided p-values of equality, of side "lower" or "upper"."""
+        """Return one-sided p-values of equal rates: side "lower" where `is_lower`, otherwise "upper"."""
         found = np.full(self.n_a.shape, np.nan)
         found[is_lower] = self.only(is_lower).one_sided("lower")
         found[~is_lower] = self.only(~is_lower).one_sided("upper")
         return found
 
     def one_sided(self, side: Side, null: float | None = None) -> FloatArray:
-        """Return the p-value that is small if the value is above `null` (side "lower") or below it ("upper").
+        """Return the p-value that is small if the value is above (side "lower") or below (side "upper") `null`.
 
-        `null` is equality if None. The bound of that side with confidence 1 - p touches it.
+        If `null` is None, the null hypothesis is equality. `bound` of the same side with confidence 1 - p equals
+        `null`.
         """
         require_choice("side", side, ("lower", "upper"))
         position = 0.0 if null is None else self._position(null)
@@ -103,10 +105,10 @@ class RateComparison:
         return p.reshape(self.n_a.shape)
 
     def is_rejected(self, side: Side, null: float | None, tail: float) -> BoolArray:
-        """Return whether `one_sided` is below `tail`, without its value; False without a test.
+        """Return whether the p-value of `one_sided` is below `tail`, without computing it; False without a test.
 
-        All tables in which both groups are at least as extreme count, so that the chance of these at the observed
-        pooled rate shows for most pairs that it is not.
+        The probability, at the observed pooled rate, that both groups are at least as extreme as observed is a lower
+        bound of the p-value. For most pairs it already shows that the p-value is not below `tail`.
         """
         require_choice("side", side, ("lower", "upper"))
         position = 0.0 if null is None else self._position(null)
@@ -122,21 +124,21 @@ class RateComparison:
         return found.reshape(self.n_a.shape)
 
     def bound(self, side: Side, confidence: float | FloatArray = 0.95) -> FloatArray:
-        """Return the one-sided limit of the value, which holds with this confidence."""
+        """Return the one-sided limit of the value with this confidence."""
         require_choice("side", side, ("lower", "upper"))
         return self.bound_at(side, 2.0 * tail_share(_floats(confidence)))
 
     def limits(self, confidence: float | FloatArray = 0.95) -> Interval:
-        """Return the limits of the value; they exclude equality exactly if p_value < 1 - confidence.
+        """Return the confidence limits of the value; they exclude equality exactly if p_value < 1 - confidence.
 
-        A ratio of 0 has a low limit of 0, a divisor of 0 a high limit of inf. nan without a comparison, and for the
-        ratio of two rates of 0.
+        A ratio of 0 has the low limit 0; a divisor of 0 gives the high limit inf. Limits are nan if a group is empty,
+        and for the ratio of two rates of 0.
         """
         tail = tail_share(_floats(confidence))
         return Interval(self.bound_at("lower", tail), self.bound_at("upper", tail))
 
     def bound_at(self, side: Side, tail: FloatArray | float) -> FloatArray:
-        """Return the limit beyond which is at most the share `tail`."""
+        """Return the limit with a one-sided p-value of `tail`."""
         groups, sign = (self._groups, 1.0) if side == "lower" else (self._swapped, -1.0)
         tails = np.broadcast_to(tail, self.n_a.shape).ravel()
         lowest = np.full(len(groups), np.nan)
@@ -153,18 +155,18 @@ class RateComparison:
         return self._contrasts(sign * lowest)
 
     def asymptotic_bound(self, side: Side, tail: FloatArray | float) -> FloatArray:
-        """Return what `bound_at` would be if every pair was compared asymptotically."""
+        """Return the limits that `bound_at` would return if every pair were compared asymptotically."""
         groups, sign = (self._groups, 1.0) if side == "lower" else (self._swapped, -1.0)
         lowest = self._score_limits(groups, np.broadcast_to(tail, self.n_a.shape).ravel())
         return np.where(self.has_limits, self._contrasts(sign * lowest), np.nan)
 
     def only(self, pairs: npt.NDArray[np.generic]) -> RateComparison:
-        """Return the comparison of some pairs."""
+        """Return the comparison of the selected pairs."""
         x, m, y, n = (part[pairs] for part in (self.yes_a, self.n_a, self.yes_b, self.n_b))
         return RateComparison(x, m, y, n, self.kind)
 
     def higher_first(self) -> RateComparison:
-        """Return the differences of all pairs, in one dimension, those that are below 0 of the exchanged groups."""
+        """Return all pairs in one dimension as differences, with groups exchanged where needed to make them >= 0."""
         is_higher = self.yes_a * self.n_b >= self.yes_b * self.n_a
         groups = np.where(is_higher.ravel()[:, np.newaxis], self._groups, self._swapped)
         x, m, y, n = groups.T.copy()
@@ -172,7 +174,7 @@ class RateComparison:
 
     @property
     def score(self) -> FloatArray:
-        """The score statistic of equality; nan without a comparison."""
+        """The score statistic of equal rates; nan if a group is empty."""
         from evenhand.stats.two_rates.kernels import scores
 
         z = scores(self._groups, 0.0, False).reshape(self.n_a.shape)
@@ -186,17 +188,17 @@ class RateComparison:
         return score_limits(groups, self._is_ratio, -ndtri(tails) / _shrinkage(groups))
 
     def _contrasts(self, positions: FloatArray) -> FloatArray:
-        """Return positions on the scale of the kernels as differences or ratios."""
+        """Return positions on the kernels' scale converted to differences or ratios."""
         return (np.exp(positions) if self._is_ratio else positions).reshape(self.n_a.shape)
 
     @cached_property
     def has_limits(self) -> BoolArray:
-        """Whether anything is known: both groups have people, and for a ratio one of them is counted."""
+        """Mask of pairs with limits: both groups have people, and for a ratio at least one rate is above 0."""
         return self._is_comparable & ((self.yes_a + self.yes_b > 0) if self._is_ratio else True)
 
     @property
     def is_exact(self) -> BoolArray:
-        """Whether a pair is compared by enumeration."""
+        """Mask of pairs compared by exact enumeration."""
         return self._is_exact
 
     @property
@@ -214,7 +216,7 @@ class RateComparison:
 
     @cached_property
     def _is_exact(self) -> BoolArray:
-        """Whether too few people with the rarer outcome are expected in the smaller group."""
+        """Mask of pairs with too few expected people of the rarer outcome for the asymptotic test."""
         with np.errstate(all="ignore"):
             pooled = (self.yes_a + self.yes_b) / (self.n_a + self.n_b)
             expected = np.minimum(self.n_a, self.n_b) * np.minimum(pooled, 1.0 - pooled)
@@ -222,7 +224,7 @@ class RateComparison:
 
     @cached_property
     def _groups(self) -> FloatArray:
-        """The counts, a row for each pair."""
+        """(pairs, 4) the counts, one row for each pair."""
         return np.stack([part.ravel() for part in (self.yes_a, self.n_a, self.yes_b, self.n_b)], axis=1)
 
     @cached_property
@@ -230,12 +232,12 @@ class RateComparison:
         return np.ascontiguousarray(self._groups[:, [2, 3, 0, 1]])
 
     def _counts(self, row: FloatArray, has_complement: bool) -> Counts:
-        """Return the counts of a pair; those of the complement instead, if both are the same question."""
+        """Return the counts of a pair as integers, or their `complemented` form if `has_complement`."""
         x, m, y, n = (int(count) for count in row.tolist())
         return complemented((x, m, y, n)) if has_complement else (x, m, y, n)
 
     def _position(self, null: float) -> float:
-        """Return a difference or ratio on the scale of the kernels."""
+        """Return a difference or ratio converted to the kernels' scale."""
         if not self._is_ratio:
             return min(max(null, -1.0), 1.0)
         return min(max(float(np.log(null)), -_FARTHEST), _FARTHEST) if null > 0 else -_FARTHEST
@@ -244,34 +246,34 @@ class RateComparison:
 def compare_rates(
     yes_a: ArrayLike, n_a: ArrayLike, yes_b: ArrayLike, n_b: ArrayLike, kind: Kind = "difference"
 ) -> RateComparison:
-    """Compare the rates of two groups; broadcasts over pairs.
+    """Return the comparison of two groups' rates; arguments broadcast over pairs.
 
     The statistic of x of m people against y of n, for a difference d (or a ratio r), is Miettinen and Nurminen's score
 
         T(d) = (x/m - y/n - d) / sqrt(p (1 - p) / m + q (1 - q) / n),    p - q = d
         T(r) = (x/m - r y/n) / sqrt(p (1 - p) / m + r² q (1 - q) / n),   p = r q
 
-    with p and q the most likely rates if d (or r) is true. At d = 0 and r = 1 both are the same. One-sided p-values are
-    the chance of tables with a statistic at least as large (as small):
+    with p and q the most likely rates if d (or r) is true. At d = 0 and r = 1 both statistics are equal. One-sided
+    p-values are the probability of a statistic at least as large (or as small) as observed:
 
     - Exact, if the smaller group has fewer than 30 expected people with the rarer outcome at the pooled rate: the
       largest chance, under two binomial distributions, over all pooled rates (m p + n q) / (m + n) within their own
       exact limits of confidence 1 - 1e-6, plus 1e-6 (Berger and Boos). No p-value is below that.
     - Asymptotic otherwise: T sqrt((N - 1) / N) is normal, N = m + n.
 
-    The two-sided p-value is twice the smaller one. The limits are those at which one-sided p-values reach half of 1 -
-    confidence (Chan and Zhang), so they exclude equality exactly if p < 1 - confidence, for both kinds. As the exact
-    p-value jumps where tables change their order, it may reach that share more than once in a narrow range (Röhmel);
-    the outermost counts, but never beyond equality if the test rejects that.
+    The two-sided p-value is twice the smaller one-sided p-value. At the limits the one-sided p-values reach half of 1 -
+    confidence (Chan and Zhang), so the limits exclude equality exactly if p < 1 - confidence, for both kinds. Because
+    the exact p-value jumps where tables change their order, it may cross this value more than once in a narrow range
+    (Röhmel); the outermost crossing is the limit, but never beyond equality if the test rejects equality.
 
-    Exchanging the groups, or counting the others, mirrors every number exactly. An exact p-value takes about 0.03
+    Exchanging the groups, or counting the complement, mirrors every number exactly. An exact p-value takes about 0.03
     ms, a limit 0.4 ms; they are computed when asked for, once.
 
     Parameters
     ----------
     yes_a, n_a, yes_b, n_b
-        How many people of each group are counted, and all of its people. With survey weights, effective sizes and
-        their share: fractional counts are compared asymptotically.
+        The number of people counted in each group, and the group's size. With survey weights, pass effective sizes and
+        effective counts; fractional counts are compared asymptotically.
     kind
         The difference, rate of a minus rate of b, or the ratio, rate of a over rate of b.
 
@@ -313,18 +315,18 @@ def _floats(values: ArrayLike) -> FloatArray:
 
 
 def _whole_if_near(counts: FloatArray) -> FloatArray:
-    """Return counts without the rounding errors of sums."""
+    """Return counts rounded to whole numbers where they differ from them only by rounding error."""
     whole = np.rint(counts)
     return np.where(np.abs(counts - whole) <= _ROUNDING * np.maximum(1.0, whole), whole, counts)
 
 
 def _flat(pairs: RateComparison) -> RateComparison:
-    """Return the pairs in one dimension."""
+    """Return the pairs flattened to one dimension."""
     return pairs.only(np.ones(pairs.n_a.shape, dtype=np.bool_))
 
 
 def _least_chance(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
-    """Return a chance that one-sided p-values are not below: that both groups are as extreme at the pooled rate."""
+    """Return a lower bound of one-sided p-values: how likely both groups are as extreme at the pooled rate."""
     from scipy.special import betainc
 
     from evenhand.stats.two_rates.kernels import null_rates
@@ -338,6 +340,6 @@ def _least_chance(groups: FloatArray, position: float, is_ratio: bool) -> FloatA
 
 
 def _shrinkage(groups: FloatArray) -> FloatArray:
-    """Return sqrt((N - 1) / N); nearly 0 for a single person."""
+    """Return sqrt((N - 1) / N), which is nearly 0 for a single person."""
     size = groups[:, 1] + groups[:, 3]
     return np.sqrt(np.maximum(size - 1.0, 1e-12) / size)

@@ -1,4 +1,4 @@
-"""Exact unconditional p-values and limits of two rates, each computed once."""
+"""Exact unconditional p-values and limits of two rates, cached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Counts = tuple[int, int, int, int]
 
 @lru_cache(maxsize=_CACHED)
 def pooled_span(yes: int, people: int) -> tuple[float, float]:
-    """Return exact limits of a rate, with confidence 1 - GAMMA.
+    """Return exact limits of a pooled rate with confidence 1 - GAMMA.
 
     The number of successes of people with different rates is less variable than that of as many people with the mean
     rate (Hoeffding 1956), so these are limits of the mean rate also if the groups differ.
@@ -26,7 +26,7 @@ def pooled_span(yes: int, people: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=_CACHED)
 def upper_tail(counts: Counts, position: float, is_ratio: bool) -> float:
-    """Return the one-sided p-value of x of m against y of n: small if the first rate is above the position."""
+    """Return the one-sided p-value of x of m against y of n, small if the contrast is above `position`."""
     from evenhand.stats.two_rates.kernels import largest_tail
 
     x, m, y, n = counts
@@ -36,7 +36,7 @@ def upper_tail(counts: Counts, position: float, is_ratio: bool) -> float:
 
 @lru_cache(maxsize=_CACHED)
 def is_beyond_tail(counts: Counts, position: float, is_ratio: bool, tail: float) -> bool:
-    """Return whether `upper_tail` is below a share."""
+    """Return whether the p-value of `upper_tail` is below `tail`."""
     from evenhand.stats.two_rates.kernels import largest_tail
 
     x, m, y, n = counts
@@ -48,7 +48,7 @@ def is_beyond_tail(counts: Counts, position: float, is_ratio: bool, tail: float)
 
 @lru_cache(maxsize=_CACHED)
 def lowest_position(counts: Counts, is_ratio: bool, tail: float) -> float:
-    """Return the lowest position whose one-sided p-value is at least `tail`."""
+    """Return the lowest position with a one-sided p-value of at least `tail`."""
     from scipy.special import ndtri
 
     from evenhand.stats.two_rates.kernels import exact_limit, score_limit
@@ -59,7 +59,7 @@ def lowest_position(counts: Counts, is_ratio: bool, tail: float) -> float:
 
 
 def complemented(counts: Counts) -> Counts:
-    """Return the same comparison from the people who are not counted: the smaller group first, whichever was given."""
+    """Return the counts or their equivalent complement, whichever has the smaller group first."""
     x, m, y, n = counts
     return min(counts, (n - y, n, m - x, m), key=lambda each: (each[1], each))
 

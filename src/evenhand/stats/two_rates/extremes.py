@@ -1,4 +1,4 @@
-"""The outermost of many pairs' limits, without the limits of all pairs."""
+"""The outermost limit of many pairs, computed without the limits of all pairs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evenhand.stats.types import BoolArray
 def extreme_bound(
     pairs: RateComparison, side: Side, tail: float, which: Literal["smallest", "largest"], so_far: float
 ) -> float:
-    """Return the smallest or largest of the pairs' bounds of one side, or `so_far` if that is beyond all of them.
+    """Return the smallest or largest bound of many pairs, or `so_far` if it lies beyond all of them.
 
-    A bound is beyond a value exactly if the one-sided test of this value says so, and a test costs a hundredth of an
-    exact bound. So bounds are computed from the one that is asymptotically the outermost on, and only while a test
-    shows that there is another one beyond. Pairs without limits do not count.
+    The one-sided test of a value shows whether a bound lies beyond it, and costs a hundredth of an exact bound. Bounds
+    are therefore computed in the order of their asymptotic values, outermost first, and only while a test shows that
+    another bound lies beyond. Pairs without limits are ignored.
 
     Examples
     --------
@@ -46,9 +46,10 @@ def extreme_bound(
 
 
 def smallest_p(pairs: RateComparison) -> float:
-    """Return the smallest p-value of some pairs, without those of all; nan if there is none.
+    """Return the smallest p-value of many pairs without computing all p-values; nan if all are undefined.
 
-    They are computed from the one that is asymptotically the smallest on, and only while a test shows a smaller one.
+    P-values are computed in the order of their asymptotic values, smallest first, and only while a test shows that a
+    smaller one exists.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def smallest_p(pairs: RateComparison) -> float:
 
 
 def _is_beyond(pairs: RateComparison, side: Side, tail: float, which: str, value: float) -> BoolArray:
-    """Return whether each pair's bound is beyond a value."""
+    """Return whether each pair's bound lies beyond a value."""
     if not np.isfinite(value):
         return np.full(pairs.n_a.shape, value < 0 if which == "largest" else value > 0)
     is_rejected = pairs.is_rejected(side, value, tail)

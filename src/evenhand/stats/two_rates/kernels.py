@@ -1,7 +1,7 @@
-"""Compiled loops of the comparison of two rates. Import only where one is called: this imports numba.
+"""Compiled loops for the comparison of two rates. Import only where needed: this imports numba.
 
-Two groups are (x, m, y, n): x of m people, and y of n. A null hypothesis is a position on a scale on which groups are
-equal at 0: the difference of rates, or the logarithm of their ratio.
+Two groups are (x, m, y, n): x of m people in the first, y of n in the second. A null hypothesis is a position on a
+scale where 0 means equal rates: the difference of rates, or the logarithm of their ratio.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PROBES, _PROBE_STEP = 24, 1.0 / 96.0  # beyond a limit, and their distance as a
 
 @kernel()
 def middle_root(square: float, linear: float, constant: float) -> float:
-    """Return the second of the three real roots of p³ + square p² + linear p + constant."""
+    """Return the middle of the three real roots of p³ + square p² + linear p + constant."""
     q = max((square * square - 3.0 * linear) / 9.0, 0.0)
     r = (2.0 * square**3 - 9.0 * square * linear + 27.0 * constant) / 54.0
     root = np.sqrt(q)
@@ -54,7 +54,7 @@ def middle_root(square: float, linear: float, constant: float) -> float:
 
 @kernel()
 def score_above(groups: Groups, null: Null) -> float:
-    """Return the score statistic of a null hypothesis at which the first rate is higher."""
+    """Return the score statistic of a null hypothesis with a higher first rate."""
     x, m, y, n = groups
     position, is_ratio = null
     if is_ratio:
@@ -81,7 +81,7 @@ def score_above(groups: Groups, null: Null) -> float:
 
 @kernel()
 def score(groups: Groups, null: Null) -> float:
-    """Return the score statistic: how many standard errors the groups are above the null hypothesis."""
+    """Return the score statistic: the distance of the observed contrast from the null hypothesis in standard errors."""
     x, m, y, n = groups
     position, is_ratio = null
     if position > 0.0:
@@ -94,7 +94,7 @@ def score(groups: Groups, null: Null) -> float:
 
 @kernel()
 def rates_at(pooled: float, m: float, n: float, null: Null) -> Span:
-    """Return the rates of both groups if that of all people is `pooled` and the null hypothesis is true."""
+    """Return the rates of both groups under the null hypothesis if the overall rate is `pooled`."""
     position, is_ratio = null
     if is_ratio:
         ratio = np.exp(position)
@@ -118,7 +118,7 @@ def possible_span(span: Span, m: float, n: float, null: Null) -> Span:
 
 @kernel()
 def null_rates(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
-    """Return the rates (2, P) of both groups under the null at the observed pooled rate; nan if they cannot be."""
+    """Return the rates (2, P) of both groups under the null at the observed pooled rate; nan if impossible."""
     found = np.full((2, len(groups)), np.nan)
     for i in range(len(groups)):
         x, m, y, n = groups[i, 0], groups[i, 1], groups[i, 2], groups[i, 3]
@@ -132,7 +132,7 @@ def null_rates(groups: FloatArray, position: float, is_ratio: bool) -> FloatArra
 
 @kernel()
 def make_window(people: float, lowest: float, highest: float) -> Window:
-    """Return room for all counts that are not negligible if the rate is between two."""
+    """Return the window of all non-negligible counts for rates between `lowest` and `highest`."""
     size = int(people)
     first = max(0, int(people * lowest - farthest_count(people, lowest)))
     last = min(size, int(people * highest + farthest_count(people, highest)) + 1)
@@ -148,15 +148,15 @@ def make_window(people: float, lowest: float, highest: float) -> Window:
 
 @kernel()
 def farthest_count(people: float, rate: float) -> float:
-    """Return how far from its expectation a count is with a chance of at most 1e-17, by Bernstein's inequality."""
+    """Return a distance from its expectation that a count exceeds with probability at most 1e-17 (Bernstein)."""
     return float(13.0 + np.sqrt(169.0 + 78.0 * people * rate * (1.0 - rate)))
 
 
 @kernel(fast=True)
 def fill_chances(rate: float, people: float, window: Window) -> tuple[int, int, float]:
-    """Write binomial chances over that of the mode into a window.
+    """Write binomial probabilities, divided by the mode's probability, into a window.
 
-    Return the first and one beyond the last that are not negligible, and their sum.
+    Return the start and stop of the non-negligible range, and the sum of the probabilities.
     """
     first, growth, leaps, drops, chances = window
     start = min(max(min(int((people + 1.0) * rate), int(people)) - first, 0), chances.size - 1)
@@ -172,7 +172,7 @@ def fill_chances(rate: float, people: float, window: Window) -> tuple[int, int, 
 
 @kernel(fast=True)
 def fill_up(chances: FloatArray, growth: FloatArray, leaps: FloatArray, odds: float) -> None:
-    """Write the chances of the counts above the first one, eight at once."""
+    """Write the relative probabilities of the counts above the first, eight at a time."""
     for i in range(1, min(_LEAP, chances.size)):
         chances[i] = chances[i - 1] * growth[i - 1] * odds
     eight = odds**_LEAP
@@ -182,7 +182,7 @@ def fill_up(chances: FloatArray, growth: FloatArray, leaps: FloatArray, odds: fl
 
 @kernel(fast=True)
 def fill_down(chances: FloatArray, growth: FloatArray, drops: FloatArray, odds: float) -> None:
-    """Write the chances of the counts below the last one, eight at once."""
+    """Write the relative probabilities of the counts below the last, eight at a time."""
     last = chances.size - 1
     for i in range(last - 1, max(last - _LEAP, -1), -1):
         chances[i] = chances[i + 1] / (growth[i] * odds)
@@ -202,7 +202,7 @@ def total(numbers: FloatArray) -> float:
 
 @kernel()
 def find_reach(groups: Groups, null: Null, ours: Window, theirs: Window) -> IntArray:
-    """Return, for each count of the first group, the position of the second's largest count as extreme as observed.
+    """Return for each first count the index of the largest second count at least as extreme as observed.
 
     The statistic rises with the first count and falls with the second.
     """
@@ -226,7 +226,7 @@ def find_reach(groups: Groups, null: Null, ours: Window, theirs: Window) -> IntA
 
 @kernel(fast=True)
 def chance_at(pooled: float, tables: Tables) -> float:
-    """Return the chance of tables within reach, at one pooled rate."""
+    """Return the probability of tables at least as extreme as observed, at one pooled rate."""
     sizes, null, ours, theirs, reach = tables
     rates = rates_at(pooled, sizes[0], sizes[1], null)
     begin, end, all_ours = fill_chances(rates[0], sizes[0], ours)
@@ -243,9 +243,9 @@ def chance_at(pooled: float, tables: Tables) -> float:
 
 @kernel()
 def refined(rates: tuple[float, float, float], chances: tuple[float, float, float], tables: Tables) -> float:
-    """Return the largest chance near the second of three pooled rates, by parabolas through three points.
+    """Return the largest probability near the second of three pooled rates, by parabolas through three points.
 
-    Within a step of a quarter of its spread a mean over tables is nearly a parabola.
+    Within a step of a quarter of a standard error, the probability is nearly a parabola.
     """
     low, middle, high = rates
     at_low, at_middle, at_high = chances
@@ -271,7 +271,7 @@ def refined(rates: tuple[float, float, float], chances: tuple[float, float, floa
 
 @kernel()
 def next_rate(pooled: float, m: float, n: float, null: Null) -> float:
-    """Return the pooled rate a step above: a share of the standard error of the pooled rate."""
+    """Return the next higher pooled rate, a fixed share of the pooled rate's standard error away."""
     first, second = rates_at(pooled, m, n, null)
     ratio = np.exp(null[0]) if null[1] else 1.0
     slope_of_first, slope_of_second = (m + n) / (m + n / ratio), (m + n) / (m * ratio + n)
@@ -282,7 +282,7 @@ def next_rate(pooled: float, m: float, n: float, null: Null) -> float:
 
 @kernel()
 def pooled_rates(span: Span, m: float, n: float, null: Null) -> FloatArray:
-    """Return pooled rates from one end of a span to the other, a step apart."""
+    """Return pooled rates from one end of a span to the other at the steps of `next_rate`."""
     rates, steps, pooled = np.empty(_MOST_STEPS), 0, span[0]
     while pooled < span[1] and steps < _MOST_STEPS - 1:
         rates[steps] = pooled
@@ -294,10 +294,10 @@ def pooled_rates(span: Span, m: float, n: float, null: Null) -> FloatArray:
 
 @kernel()
 def largest_tail(groups: Groups, null: Null, span: Span, enough: float) -> float:
-    """Return the largest chance, over pooled rates in a span, of a score at least as large as the observed one.
+    """Return the largest probability, over pooled rates in a span, of a score at least as large as observed.
 
-    Beyond `enough` the search stops, and also where every second rate shows that it is far from enough. It begins at
-    the observed rate, where the chance mostly is near the largest.
+    The search stops once the probability reaches `enough`, or once every second rate shows that it stays far below. It
+    begins at the observed rate, where the probability is usually near its largest value.
     """
     m, n = groups[1], groups[3]
     low, high = possible_span(span, m, n, null)
@@ -323,7 +323,7 @@ def largest_tail(groups: Groups, null: Null, span: Span, enough: float) -> float
 
 @kernel()
 def refined_best(best: float, rates: FloatArray, chances: FloatArray, enough: float, tables: Tables) -> float:
-    """Return the largest chance after refining the maxima of a grid that are near the largest."""
+    """Return the largest probability after refining the near-largest maxima of a grid."""
     least, steps = _NEAR_BEST * best, rates.size
     for i in range(steps):
         before, after = max(i - 1, 0), min(i + 1, steps - 1)
@@ -340,7 +340,7 @@ def refined_best(best: float, rates: FloatArray, chances: FloatArray, enough: fl
 
 @kernel()
 def score_limit(groups: Groups, is_ratio: bool, z: float) -> float:
-    """Return the lowest position of which the score statistic is at most z; it falls with the position."""
+    """Return the lowest position with a score statistic of at most z; the statistic falls with the position."""
     low, high = (-_FARTHEST, _FARTHEST) if is_ratio else (-1.0, 1.0)
     at_equality = score(groups, (0.0, is_ratio))
     if at_equality > z:
@@ -360,7 +360,7 @@ def score_limit(groups: Groups, is_ratio: bool, z: float) -> float:
 
 @kernel()
 def score_limits(groups: FloatArray, is_ratio: bool, z: FloatArray) -> FloatArray:
-    """Return the lowest accepted position of each row of groups (P, 4)."""
+    """Return the result of `score_limit` for each row of groups (P, 4)."""
     found = np.empty(z.size)
     for i in range(z.size):
         found[i] = score_limit((groups[i, 0], groups[i, 1], groups[i, 2], groups[i, 3]), is_ratio, z[i])
@@ -378,20 +378,20 @@ def scores(groups: FloatArray, position: float, is_ratio: bool) -> FloatArray:
 
 @kernel()
 def share_beyond(position: float, search: Search) -> float:
-    """Return the one-sided p-value of a position, or less if both reach the tail."""
+    """Return the one-sided p-value of a position, or a lower bound on the same side of the tail."""
     groups, is_ratio, span, tail, least = search
     return largest_tail(groups, (position, is_ratio), span, tail - least) + least
 
 
 @kernel()
 def is_accepted(position: float, search: Search) -> bool:
-    """Tell whether the one-sided p-value of a position is at least the tail."""
+    """Return whether the one-sided p-value of a position is at least the tail."""
     return share_beyond(position, search) >= search[3]
 
 
 @kernel()
 def narrowed(rejected: float, accepted: float, precision: float, search: Search) -> float:
-    """Return the accepted end after bisecting between a rejected and an accepted position."""
+    """Return the accepted end after bisection between a rejected and an accepted position."""
     while accepted - rejected > precision:
         middle = (rejected + accepted) / 2
         if is_accepted(middle, search):
@@ -403,7 +403,7 @@ def narrowed(rejected: float, accepted: float, precision: float, search: Search)
 
 @kernel()
 def enclosed(start: float, ends: Span, width: float, search: Search) -> Span:
-    """Return a rejected and an accepted position around a start, between a rejected and an accepted end."""
+    """Return a rejected and an accepted position that enclose a limit near `start`, within the ends."""
     lowest, highest = ends
     if start >= highest or is_accepted(start, search):
         while start - width > lowest:
@@ -421,7 +421,7 @@ def enclosed(start: float, ends: Span, width: float, search: Search) -> Span:
 
 @kernel()
 def outermost(accepted: float, lowest: float, step: float, search: Search) -> float:
-    """Return the lowest limit shortly below a limit."""
+    """Return the lowest crossing found by probing positions shortly below an accepted limit."""
     probe = 1
     while probe <= _PROBES and accepted - probe * step > lowest:
         position = accepted - probe * step
@@ -437,10 +437,10 @@ def outermost(accepted: float, lowest: float, step: float, search: Search) -> fl
 
 @kernel()
 def exact_limit(search: Search, guess: float) -> float:
-    """Return the lowest position whose one-sided p-value is at least the tail; above 0 if 0 is rejected.
+    """Return the lowest position with a one-sided p-value of at least the tail; above 0 if 0 is rejected.
 
-    The search starts at a guess. The p-value jumps where tables change their order, so that positions shortly below
-    the first crossing may be accepted, too: they are probed.
+    The search starts at a guess. Because the p-value jumps where tables change their order, positions shortly below the
+    first crossing may also be accepted, so these are probed.
     """
     (x, m, y, n), is_ratio = search[0], search[1]
     lowest, estimate = -1.0, x / m - y / n
