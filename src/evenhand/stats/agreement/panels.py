@@ -62,10 +62,12 @@ class Panel:
     Attributes
     ----------
     size : (C,) the observed numbers of ratings.
-    people : (..., C) the number of people with each number of ratings. both : (..., C, k, k) the number of these people
-    whom both raters of a pair rated. scored : (..., C, k) the sum of their totals, by rater. totals, squares : (..., C)
-    the sums of their totals and of the squares of these. rater : (..., k) the sum of each rater's scores. square :
-    (...) the sum of all scores' squares.
+    people : (..., C) the number of people with each number of ratings.
+    both : (..., C, k, k) the number of these people whom both raters of a pair rated.
+    scored : (..., C, k) the sum of their totals, by rater.
+    totals, squares : (..., C) the sums of their totals and of the squares of these.
+    rater : (..., k) the sum of each rater's scores.
+    square : (...) the sum of all scores' squares.
     """
 
     size: FloatArray

@@ -103,7 +103,7 @@ class MeanSquares:
             return msr - mse, msr + (msc - mse) / self.n, msr + (msc + mse) / self.n
 
     def _of_the_mean(self, single: FloatArray) -> FloatArray:
-        """Return k r / (1 + (k - 1) r), a limit of the mean of k raters from that of one; -inf if r is too low."""
+        """Return k r / (1 + (k - 1) r): a one-rater limit r converted to the mean of k raters; -inf if r is too low."""
         total = 1.0 + (self.raters - 1) * single
         return np.asarray(np.where(total > 0, self.raters * single / total, np.where(np.isnan(total), np.nan, -np.inf)))
 
