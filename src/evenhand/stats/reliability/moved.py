@@ -197,7 +197,11 @@ def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArra
     mistakes. The value is the share of ordered pairs of similar people (i in the group, j any other person) in which
     this happens, averaged over replicates; 0 means that nobody is moved past a similar person. It is computed from
     ranges of positions in the sorted scores, never from pairs: the people similar to i before and after the mistake
-    each form such a range. ---------- score
+    each form such a range.
+
+    Parameters
+    ----------
+    score
         (people,) scores without mistakes.
     moved
         (replicates, people) scores with mistakes.

@@ -109,9 +109,9 @@ class PeopleGap:
     value, stderr : the first group's mean minus the second's, and its standard error.
     p_value : the smallest alpha at which the limits exclude 0.
     limits : a function from a confidence to the limits.
-    rests_on : the method of test and limits: the basis of a `MeanComparison`, or "rates". few : whether so few people
-    cause most of the variance that a group's sample may lack such people. freedom : the degrees of freedom of the
-    standard error (Satterthwaite).
+    rests_on : the method of test and limits: the basis of a `MeanComparison`, or "rates".
+    few : whether so few people cause most of the variance that a group's sample may lack such people.
+    freedom : the degrees of freedom of the standard error (Satterthwaite).
     """
 
     value: float
