@@ -1,4 +1,4 @@
-"""Effort-aware individual fairness over all pairs of people: exact if that takes seconds, else with an error."""
+"""Effort-aware individual fairness over all pairs of people: exact if fast enough, otherwise with an error."""
 
 from evenhand.stats.pairs.device import CARD_ROWS, DEVICES, Device, card_worst_pairs, is_card, name_of
 from evenhand.stats.pairs.direction import (

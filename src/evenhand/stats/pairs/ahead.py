@@ -1,4 +1,4 @@
-"""Compiled loops that count comparable pairs, for `direction`. Import only where one is called: it needs numba."""
+"""Compiled loops that count comparable pairs, for `direction`. Import only where needed: this imports numba."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Columns = tuple[FloatArray, ...]
 
 @kernel(fast=True)
 def ahead_in_rows(first: Columns, second: Columns, box: Columns, out: FloatArray) -> None:
-    """Add the comparable, reversed and concordant weight and the shortfall of pairs with a row ahead.
+    """Add each row's comparable, reversed and concordant weight and its shortfall, over pairs with the row ahead.
 
     Both sides are (effort, start, end, score), the second with weights and within a box. The first side has an even
-    number of rows, processed two at a time: what is loaded of the second serves both.
+    number of rows, processed two at a time so that loads of the second side are shared.
     """
     (ei, si, ti, mi), (ej, sj, tj, mj, wj), (low, high) = first, second, box
     for i in range(0, ei.size, 2):
@@ -48,10 +48,10 @@ def ahead_in_rows(first: Columns, second: Columns, box: Columns, out: FloatArray
 
 @kernel()
 def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[int, int], out: FloatArray) -> None:
-    """Count the pairs of the blocks first .. last - 1 with all blocks, by the group of the other block.
+    """Add the sums of `ahead_in_rows` for blocks first .. last - 1 against all blocks, by the other block's group.
 
     `points` are (effort, start, end, score, weight); `boxes`, low and high, bound the first three of each block. If all
-    but the weights are negated, people ahead become people behind.
+    columns but the weights are negated, people ahead become people behind.
     """
     (e, s, t, m, w), (low, high) = points, boxes
     blocks = low.shape[0]
@@ -67,9 +67,10 @@ def count_ahead(points: Columns, boxes: Columns, group: IntArray, part: tuple[in
 
 @kernel()
 def largest_shortfall(points: Columns, most: FloatArray) -> None:
-    """Write each person's largest shortfall to anybody they are ahead of; 0 if there is none.
+    """Write each person's largest shortfall to any person they are ahead of; 0 if they are ahead of no one.
 
-    `points` are (effort, start, end, score), sorted by decreasing score: the first person behind gives the largest.
+    `points` are (effort, start, end, score), sorted by decreasing score, so the first person behind gives the largest
+    shortfall.
     """
     e, s, t, m = points
     for i in range(e.size):

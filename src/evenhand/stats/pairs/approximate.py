@@ -1,16 +1,16 @@
-"""Individual fairness of many people, estimated from random pairs or from a grid corrected on random pairs.
+"""Individual fairness of many people, estimated from random pairs or from a bias-corrected grid.
 
-The sample shares no code with the exact methods, as a check on them: 2^21 people are drawn, each with two partners. The
-two partners of one person also show how much of the variance is between people, which the interval needs: E[(x_ij -
-X)(x_ik - X)] = E[(mean_i - X)²]. The standard error includes both that variance and the noise of the draws; the
-numerical error is four standard errors of the draws alone.
+The sampling method shares no code with the exact methods, so it is a check on them: 2^21 people are drawn, each with
+two partners. The two partners of one person also show how much of the variance is between people, which the interval
+needs: E[(x_ij - X)(x_ik - X)] = E[(mean_i - X)²]. The standard error includes both that variance and the noise of the
+draws; the numerical error is four standard errors of the draws alone.
 
-The grid is corrected on random pairs, with an honest error and a standard error. For a pair of people the smeared
-kernel is known in closed form, so what the extrapolated grid adds to the truth can be computed pair by pair. Its mean
-over 2^22 random pairs is subtracted (a control variate): the result is unbiased for any data, and its error is that of
-the mean, of which four standard errors are stated. Atoms increase single deviations and so the stated error; they do
-not invalidate it. (The grid is aligned so that the most common value of each axis is on a grid point, where it is not
-spread at all.) The share of violated pairs, whose kernel is a step, is corrected in the same way.
+The grid is corrected on random pairs, with a valid error bound and a standard error. For a pair of people the smeared
+kernel has a closed form, so the bias of the extrapolated grid can be computed pair by pair. Its mean over 2^22 random
+pairs is subtracted (a control variate). The result is unbiased for any data, and its stated error is four standard
+errors of this mean. Atoms increase single deviations, and therefore the stated error, but do not invalidate it. (The
+grid is aligned so that the most common value of each axis is on a grid point, where it is not spread at all.) The share
+of violated pairs, whose kernel is a step, is corrected in the same way.
 
 Row means are read from the field of all people, linear between grid points, and shifted to the corrected mean. Each is
 accurate to about three decimals (two if many people share a value), which is ample for the standard error.
@@ -41,7 +41,7 @@ _GLANCE = 2**16  # values searched for a common one
 def individual_fairness_sampled(
     people: ScoredPeople, weight: float, *, confidence: float, rng: Generator, progress: Progress | None = None
 ) -> PairFairness:
-    """Return individual fairness from random pairs.
+    """Return individual fairness estimated from random pairs.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def individual_fairness_sampled(
     rng
         Source of randomness.
     progress
-        Called with the number of pairs done and in all.
+        Called with the number of finished pairs and the total.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def individual_fairness_sampled(
 
 
 def _leverage(people: ScoredPeople) -> FloatArray | float:
-    """Return 4 G g_i / (G - 2 g_i)²: its mean over draws times (h_i - U)² is the sum in `result.jackknife`."""
+    """Return 4 G g_i / (G - 2 g_i)², the factor of (h_i - U)² in the jackknife variance of `result.jackknife`."""
     n = people.counted
     if people.survey is None or n < 3:
         return 4.0 * n / max(n - 2, 1) ** 2
@@ -111,7 +111,7 @@ def _leverage(people: ScoredPeople) -> FloatArray | float:
 
 
 class PairDraw:
-    """Draws pairs i != j with probability proportional to v_i v_j, with replacement.
+    """Sampler of pairs i != j with probability proportional to v_i v_j, with replacement.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class PairDraw:
             self._first_upto = np.cumsum(self._weight * (self._upto[-1] - self._weight))  # in a pair with another
 
     def pairs(self, size: int, rng: Generator) -> tuple[IntArray, IntArray]:
-        """Return two arrays of people."""
+        """Return two arrays with the first and the second person of each pair."""
         if self._weight is None:
             i = rng.integers(0, self._size, size)
         else:
@@ -139,7 +139,7 @@ class PairDraw:
         return i, self.partners(i, rng)
 
     def partners(self, i: IntArray, rng: Generator) -> IntArray:
-        """Return another partner for each person: a position among all weights but the person's own."""
+        """Return a random partner for each person, drawn by the weights of all other people."""
         if self._weight is None:
             j = rng.integers(0, self._size - 1, i.size)
             return np.asarray(j + (j >= i), dtype=np.int64)
@@ -156,7 +156,7 @@ class PairDraw:
         return np.minimum(np.searchsorted(upto, places, side="right"), last).astype(np.int64)
 
     def _beside(self, i: IntArray) -> IntArray:
-        """Return the next person with a weight, or the previous one for the last."""
+        """Return the next person with a positive weight, or the previous one for the last."""
         somebody = np.flatnonzero(np.asarray(self._weight))
         position = np.searchsorted(somebody, i)
         return np.asarray(somebody[np.where(position + 1 < somebody.size, position + 1, position - 1)], dtype=np.int64)
@@ -182,7 +182,7 @@ def correct(
 ) -> Correction:
     """Return the bias of the extrapolated grid, estimated on random pairs of rows.
 
-    `grid_excess(moments.coarser(), moments, [weight]).value - correction.excess` is unbiased for any data.
+    The value `grid_excess(moments.coarser(), moments, [weight]).value - correction.excess` is unbiased for any data.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def correct(
     rng
         Source of randomness.
     threads, progress
-        Number of threads, and a function called with the number of pairs done and in all.
+        Number of threads, and a function called with the number of finished pairs and the total.
 
     Examples
     --------
@@ -245,9 +245,9 @@ def correct(
 
 
 def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
-    """Return bounds of all values, with the most common one on a point of the grid and of its coarser grid.
+    """Return bounds of all values that put the most common value on a point of the grid and of its coarser grid.
 
-    There it is not spread at all, so the most common ties (no arrests, no change) cost no accuracy.
+    A value on a grid point is not spread, so the most common ties (no arrests, no change) cost no accuracy.
 
     Examples
     --------
@@ -269,13 +269,13 @@ def aligned_bounds(values: FloatArray, size: int) -> tuple[float, float]:
 
 
 def common_on_points(people: ScoredPeople) -> Bounds:
-    """Return the bounds of a grid with the most common value of each axis on a grid point."""
+    """Return grid bounds that put the most common value of each axis on a grid point."""
     score, effort, aggregate = (aligned_bounds(axis, SIZE) for axis in (people.score, people.effort, people.aggregate))
     return score, effort, aggregate
 
 
 def gathered(people: ScoredPeople, rows: IntArray) -> FloatArray:
-    """Return (3, people) score, effort and aggregate, gathered together to reduce waiting for memory."""
+    """Return (3, people) score, effort and aggregate of the rows, gathered in one array."""
     return np.stack([column.take(rows) for column in (people.score, people.effort, people.aggregate)])
 
 
@@ -301,9 +301,9 @@ def individual_fairness_grid(
     rng
         Source of randomness for the correction.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     progress
-        Called with the number of people and pairs done and in all.
+        Called with the number of finished people and pairs and the total.
     """
     total = len(people) + _PAIRS
 
@@ -324,7 +324,7 @@ def individual_fairness_grid(
 
 
 def row_excess(people: ScoredPeople, moments: GridMoments, weight: float, threads: int | None = None) -> FloatArray:
-    """Return each person's sum of v_j max(0, D_ij - d_ij) from the field of all people on the grid.
+    """Return each person's sum of v_j max(0, D_ij - d_ij), interpolated from the grid's field of all people.
 
     Examples
     --------

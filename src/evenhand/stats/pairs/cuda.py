@@ -1,17 +1,18 @@
-"""Exact sums over all pairs of people on an NVIDIA graphics card, with NumPy and CuPy alone.
+"""Exact sums over all pairs of people on an NVIDIA graphics card, using only NumPy and CuPy.
 
-The sums are those of `exact.tile_sums`: each person's sum of v_j max(0, D_ij - d_ij) over all others j, and the weight
-of the pairs with D > d. One launch takes many lots of people (models, weights of effort). ScoredPeople are sorted along
-a Morton curve, so that neighbours in space are neighbours in memory. A block of 256 threads compares a strip of 256
-people (128 in double precision) with up to 64 blocks of 128 others, 16 people (8) of the strip in the registers of each
-thread, and skips blocks whose scores differ by less than their distance. Each pair is computed once, for both.
+The sums are the same as in `exact.tile_sums`: each person's sum of v_j max(0, D_ij - d_ij) over all other people j, and
+the weight of the pairs with D > d. One launch processes many lots of people (models, weights of effort). ScoredPeople
+are sorted along a Morton curve, so that neighbours in space are neighbours in memory. A block of 256 threads compares a
+strip of 256 people (128 in double precision) with up to 64 blocks of 128 others, 16 people (8) of the strip in the
+registers of each thread, and skips blocks whose scores differ by less than their distance. Each pair is computed once,
+for both.
 
 Sums are bit-identical in every run: within a thread block they have a fixed order, and between them they are added as
 integers (a power of two of the sum, in 64 bits), whose order does not matter. There are no atomic additions of floats.
 
 Precision: sums of up to some hundred pairs in single precision, all others in 64-bit integers; `precise` uses double
-precision throughout. The single-precision root is the card's own (`sqrt.approx`, within 1 unit in the last place), and
-max(0, x) is its saturation to [0, 1], which is valid because scores are in [0, 1].
+precision throughout. The single-precision root is the card's instruction (`sqrt.approx`, within 1 unit in the last
+place), and max(0, x) is its saturation to [0, 1], which is valid because scores are in [0, 1].
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MODES: dict[Mode, int] = {"rows": 0, "total": 1, "largest": 2}
 
 
 class Lot(NamedTuple):
-    """People whose pairs are compared: coordinates with Euclidean or city-block distances, scores and weights."""
+    """Coordinates with Euclidean or city-block distances, scores and weights of people whose pairs are compared."""
 
     u: Floats
     v: Floats
@@ -47,7 +48,7 @@ class Lot(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CardPlan:
-    """Lots sorted, padded to whole strips and stored consecutively on the card.
+    """Sorted lots, padded to whole strips and stored consecutively on the card.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class CardPlan:
     scales
         (lots, 2) the factors of row sums and totals before conversion to integers; powers of two.
     diamond, precise, unit_weights
-        Whether distances run along the axes; whether numbers are float64; whether all weights are 1.
+        Whether distances are city-block; whether numbers are float64; whether all weights are 1.
     """
 
     orders: list[Any]
@@ -76,17 +77,17 @@ class CardPlan:
 
     @property
     def rows(self) -> int:
-        """The number of people of the strip per thread."""
+        """The number of people of a strip that each thread processes."""
         return 8 if self.precise else 16
 
     @property
     def per_strip(self) -> int:
-        """The number of blocks of columns in a strip."""
+        """The number of column blocks in a strip."""
         return self.rows * LANES // BLOCK
 
 
 def why_not() -> str | None:
-    """Return why no card can be used; None if one can."""
+    """Return why no card can be used, or None if one can."""
     try:
         import cupy
     except ImportError:
@@ -108,7 +109,7 @@ def describe() -> str:
 def row_sums(
     lots: Sequence[Lot], *, diamond: bool, precise: bool, progress: Callable[[int, int], None] | None = None
 ) -> list[tuple[Floats, float]]:
-    """Return each person's sum of v_j max(0, D_ij - d_ij) and the weight of pairs with D > d, for each lot."""
+    """Return, for each lot, each person's sum of v_j max(0, D_ij - d_ij) and the weight of pairs with D > d."""
     plan = plan_lots(lots, diamond=diamond, precise=precise)
     sums, totals = _launch(plan, "rows", progress)
     return [
@@ -120,21 +121,21 @@ def row_sums(
 def totals(
     lots: Sequence[Lot], *, diamond: bool, precise: bool, progress: Callable[[int, int], None] | None = None
 ) -> list[float]:
-    """Return the sum of v_i v_j max(0, D_ij - d_ij) over all pairs of each lot."""
+    """Return, for each lot, the sum of v_i v_j max(0, D_ij - d_ij) over all pairs."""
     plan = plan_lots(lots, diamond=diamond, precise=precise)
     _, sums = _launch(plan, "total", progress)
     return [float(number) / scale for number, scale in zip(sums, plan.scales[:, 1], strict=True)]
 
 
 def largest(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> list[Floats]:
-    """Return each person's largest D_ij - d_ij, at least 0, for each lot."""
+    """Return, for each lot, each person's largest D_ij - d_ij, at least 0."""
     plan = plan_lots(lots, diamond=diamond, precise=precise)
     bits, _ = _launch(plan, "largest", None)
     return [_unsorted(plan, number, bits).view(np.float64) for number in range(len(lots))]
 
 
 def _unsorted(plan: CardPlan, number: int, sorted_values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the results for a lot's people, in their own order."""
+    """Return the results for one lot's people in their original order."""
     order = _host(plan.orders[number])
     result = np.empty(order.size, dtype=sorted_values.dtype)
     first = plan.start[number] * BLOCK
@@ -143,7 +144,7 @@ def _unsorted(plan: CardPlan, number: int, sorted_values: NDArray[np.int64]) -> 
 
 
 def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> CardPlan:
-    """Return the lots in the card's format."""
+    """Return the lots in the card's memory format."""
     xp, kind = _xp(), np.float64 if precise else np.float32
     strip = (8 if precise else 16) * LANES
     orders, parts, boxes, start, scales = [], [], [], [0], []
@@ -175,7 +176,7 @@ def plan_lots(lots: Sequence[Lot], *, diamond: bool, precise: bool) -> CardPlan:
 
 
 def _morton_order(xp: ModuleType, points: Any) -> Any:
-    """Return the order of points (n, 3) along a Morton curve; points in one cell keep their order."""
+    """Return the order of points (n, 3) along a Morton curve; points in the same cell keep their order."""
     low, high = points.min(axis=0), points.max(axis=0)
     wide = xp.where(high > low, high - low, 1)
     cells = ((points - low) / wide * (2**_BITS - 1)).astype(np.uint64)
@@ -190,7 +191,7 @@ def _morton_order(xp: ModuleType, points: Any) -> Any:
 def _launch(
     plan: CardPlan, mode: Mode, progress: Callable[[int, int], None] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Run the kernel over all strips; return the integers of each position, and of each lot."""
+    """Run the kernel over all strips and return integer sums by position and by lot."""
     xp = _xp()
     kernel = _kernel(plan.precise, plan.diamond, plan.unit_weights, _MODES[mode])
     blocks = np.diff(plan.start)
@@ -220,7 +221,7 @@ def _xp() -> ModuleType:
 
 
 def _host(array: object) -> NDArray[Any]:
-    """Return an array of the card as a NumPy array."""
+    """Return an array from the card as a NumPy array."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 

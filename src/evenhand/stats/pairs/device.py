@@ -1,7 +1,7 @@
-"""The device that compares exact pairs: the processor or, on request, a graphics card (`cuda`).
+"""Selection of the processor or a graphics card (`cuda`) for comparing exact pairs.
 
-The card takes the work of strips: all norms and learned distances, with and without weights. Numbers are single
-precision where the processor's would be, and double if ties matter (`exact.precision`). Sums on a card are
+The card computes the method 'strips' with all norms and learned distances, with and without weights. It uses single
+precision where the processor does, and double precision if ties matter (`exact.precision`). Sums on a card are
 bit-identical in every run, and agree with the processor's to 1e-6 of the value or better.
 """
 
@@ -28,7 +28,7 @@ _ROUNDING = 2e-6  # bound of single precision's error in D - d
 
 
 def is_card(device: Device) -> bool:
-    """Return whether a card compares pairs; 'cuda' without one raises, 'auto' then uses the processor.
+    """Return whether to use a card; 'cuda' raises without one, 'auto' falls back to the processor.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def is_card(device: Device) -> bool:
 
 
 def name_of(device: Device) -> str:
-    """Return a device's name for `run.json`: 'cpu', or 'cuda' and the name of the card.
+    """Return a device's name for `run.json`: 'cpu', or 'cuda' with the card's name.
 
     Examples
     --------
@@ -60,11 +60,11 @@ def name_of(device: Device) -> str:
 
 
 class _Lots:
-    """People and weights of effort in the card's format; work for the same people is shared.
+    """People with their weights of effort in the card's format; equal people are converted only once.
 
     Parameters
     ----------
-    cases : people with coordinates for a distance, and the weight of the first coordinate.
+    cases : pairs of people, with coordinates for a distance, and the weight of the first coordinate.
     """
 
     def __init__(self, cases: Sequence[tuple[ScoredPeople, float]]) -> None:
@@ -81,7 +81,7 @@ class _Lots:
             self.launches.setdefault((merged.diamond, precise), {})[number] = lot
 
     def _shared(self, people: ScoredPeople) -> tuple[Merged, bool]:
-        """Return the distinct people, and whether they have common values."""
+        """Return the merged distinct people, and whether they have common values."""
         key = (id(people.score), id(people.effort), id(people.aggregate), id(people.survey))
         if key not in self._known:
             merged = merge_people(people)
@@ -94,9 +94,9 @@ class _Lots:
 def card_sums(
     cases: Sequence[tuple[ScoredPeople, float]], progress: Progress | None = None
 ) -> list[tuple[FloatArray, float]]:
-    """Return the result of `exact.tile_sums` for people and weights of effort, in one launch of the card.
+    """Return the result of `exact.tile_sums` for each case, in one launch of the card if possible.
 
-    Double precision, or distances of another shape, need separate launches.
+    Each combination of precision and shape of distance needs a separate launch.
     """
     lots = _Lots(cases)
     sums_by_case: dict[int, tuple[FloatArray, float]] = {}
@@ -107,7 +107,7 @@ def card_sums(
 
 
 def card_values(cases: Sequence[tuple[ScoredPeople, float]]) -> FloatArray:
-    """Return individual fairness for people and weights of effort, with one launch of the card for each kind."""
+    """Return individual fairness for each case; each precision and shape of distance is one launch of the card."""
     values = np.empty(len(cases))
     for (diamond, precise), part in _Lots(cases).launches.items():
         totals = cuda.totals(list(part.values()), diamond=diamond, precise=precise)
@@ -119,10 +119,10 @@ def card_values(cases: Sequence[tuple[ScoredPeople, float]]) -> FloatArray:
 def card_worst_pairs(
     score: FloatArray, effort: FloatArray, aggregate: FloatArray, weight: float, *, count: int, distance: Distance
 ) -> WorstPairs:
-    """Return the result of `exact.worst_pairs`: the card finds the candidates, the processor the pairs.
+    """Return the result of `exact.worst_pairs`, with candidates from the card and pairs from the processor.
 
-    Each pair counts for two people. So none of the `count` worst pairs has an excess below the 2 `count`-th of people's
-    own largest excesses, and nobody with a smaller largest excess is in one of them.
+    Each pair contributes to two people's largest excess. If the largest excesses of all people are sorted, none of the
+    `count` worst pairs lies below number 2 `count` of this list, and no person below it belongs to one of these pairs.
     """
     people, placed_weight = distance.transform(check_people(score, effort, aggregate), check_weight(weight))
     lots = _Lots([(people, placed_weight)])

@@ -1,9 +1,9 @@
-"""Direction of effort: how often the person of a pair who came further is scored worse.
+"""Direction of effort: how often the person who came further gets the worse score of a pair.
 
 A pair (i, j) is *comparable*, i ahead of j, if effort_i > effort_j, start_i <= start_j and end_i >= end_j: i came
 further, from no better a start to no worse an end. It is *reversed* if i's score is below j's (higher scores are better
 for the person here), *concordant* if above, else tied. Scores that follow the level reached, the change or the effort
-give no reversal; a random score reverses as many pairs as it orders correctly, (1 - t) / 2 with t the share of all
+cause no reversals; a random score reverses as many pairs as it orders correctly, (1 - t) / 2, with t the share of all
 pairs with equal scores. Without the condition on the end, scores that follow the level reached would look worse than
 chance.
 
@@ -37,9 +37,9 @@ _BEHIND = 4
 
 
 class ReversalShare(NamedTuple):
-    """A share of comparable pairs, or the mean shortfall of reversed ones, with its interval; nan if undefined.
+    """A share of comparable pairs, or the mean shortfall of reversed pairs, with its interval; nan if undefined.
 
-    Without a pair of the kind, `low` is 0 and `high` an upper limit only.
+    If no pair is of the kind, `low` is 0 and `high` is an upper limit.
     """
 
     value: float
@@ -50,7 +50,7 @@ class ReversalShare(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reversals:
-    """The comparable pairs between people ahead and people behind, summed for each person.
+    """Sums over comparable pairs between people ahead and people behind, by person.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class Reversals:
         (people, 4) over the pairs of each person, on either side: comparable, reversed, concordant, summed shortfall;
         times the person's weight.
     totals
-        (4,) the same over all pairs, each once.
+        (4,) the same sums over all pairs, counting each pair once.
     n
-        The number of people who can be in such a pair.
+        The number of people who can be in a comparable pair.
     kish
-        The effective number of them.
+        The effective number of these people.
     matchings
         The number of sets of pairs without common people into which all pairs can be partitioned.
     random
@@ -78,7 +78,7 @@ class Reversals:
 
     @property
     def pairs(self) -> float:
-        """The weight of the comparable pairs; without weights, their number."""
+        """The total weight of the comparable pairs; without weights, their number."""
         return float(self.totals[COMPARABLE])
 
     @property
@@ -87,29 +87,30 @@ class Reversals:
         return 1.0 - float(self.totals[REVERSED] + self.totals[CONCORDANT]) / self.pairs if self.pairs else float("nan")
 
     def mean(self, kind: int) -> float:
-        """Return the share of pairs that are `REVERSED` or `CONCORDANT`, or the mean `SHORTFALL`; nan without pairs."""
+        """Return the share of `REVERSED` or `CONCORDANT` pairs, or the mean `SHORTFALL`; nan without pairs."""
         if kind == SHORTFALL:
             return float(self.totals[SHORTFALL] / self.totals[REVERSED]) if self.totals[REVERSED] > 0 else float("nan")
         return min(1.0, float(self.totals[kind]) / self.pairs) if self.pairs else float("nan")
 
     def reversed(self, confidence: float = 0.95) -> ReversalShare:
-        """Return the share of comparable pairs that are reversed."""
+        """Return the share of reversed pairs among comparable pairs, with its interval."""
         return self._share(REVERSED, confidence)
 
     def concordant(self, confidence: float = 0.95) -> ReversalShare:
-        """Return the share of comparable pairs that are concordant."""
+        """Return the share of concordant pairs among comparable pairs, with its interval."""
         return self._share(CONCORDANT, confidence)
 
     def shortfall(self, confidence: float = 0.95) -> ReversalShare:
-        """Return the mean shortfall of the person ahead in reversed pairs."""
+        """Return the mean shortfall of the person ahead in reversed pairs, with its interval."""
         if not self.totals[REVERSED] > 0:
             return ReversalShare(*[float("nan")] * 4)
         return self._with_limits(self.mean(SHORTFALL), self._apart(SHORTFALL, REVERSED), confidence)
 
     def p_value(self) -> float:
-        """Return the p-value of equally many reversed and concordant pairs, as for a random score.
+        """Return the p-value of the null that reversed and concordant pairs are equally many.
 
-        Student's t of the share concordant minus the share reversed, by the jackknife; nan if there is no error.
+        This holds for a random score. The test is Student's t of the concordant minus the reversed share, with the
+        jackknife's standard error; nan if the standard error is 0 or undefined.
         """
         from scipy.special import stdtr
 
@@ -139,21 +140,22 @@ class Reversals:
         return ReversalShare(value, float(low), float(high), stderr)
 
     def _apart(self, above: int, below: int) -> FloatArray:
-        """Return the change of the ratio of two sums without each person; nan if nothing would be left."""
+        """Return the change of the ratio of two sums when each person is left out; nan if nothing would be left."""
         over, under = (self.totals[kind] - self.sums[:, kind] for kind in (above, below))
         with np.errstate(all="ignore"):
             apart = over / under - self.totals[above] / self.totals[below]
         return np.where(under > 1e-9 * self.totals[below], apart, np.nan)
 
     def _spread(self, apart: FloatArray) -> float:
-        """Return the jackknife's standard error."""
+        """Return the jackknife standard error from the changes when each person is left out."""
         return float(np.sqrt((self.n - 1) / self.n * np.sum(apart**2))) if self.n > 2 else float("nan")
 
     def _freedom(self, apart: FloatArray) -> float:
         """Return the degrees of freedom of the jackknife's variance, at most the effective number of people - 1.
 
-        With a the changes, those of sum a² are 2 (sum a²)² / (sum a⁴ - (sum a²)² / n), twice the square of its mean
-        over its variance (Satterthwaite 1946): n if they are normal, 2 k if k people cause all of it.
+        With a the changes, the degrees of freedom of sum a² are 2 (sum a²)² / (sum a⁴ - (sum a²)² / n), twice the
+        square of its mean over its variance (Satterthwaite 1946). They are n for normal changes, and 2 k if k people
+        cause all changes.
         """
         squared_changes = apart**2
         squares, fourth = float(np.sum(squared_changes)), float(np.sum(squared_changes**2))
@@ -163,17 +165,17 @@ class Reversals:
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """All comparable pairs of people, by the groups of the two.
+    """Counts of all comparable pairs, by person and by group of the other person.
 
     Attributes
     ----------
     counts
-        (people, groups, 8) the weights of others in each group behind the person (comparable, reversed, concordant,
-        shortfall) and ahead of them (the same).
+        (people, groups, 8) comparable, reversed, concordant weight and shortfall of the people in each group behind the
+        person, then the same four sums for the people ahead.
     group
         (people,) the group of each.
     weight
-        (people,) survey weights of mean 1; ones without.
+        (people,) survey weights of mean 1; ones without weights.
     random
         The expected share of reversed pairs for a random score.
     """
@@ -185,14 +187,14 @@ class Direction:
 
     @cached_property
     def everybody(self) -> Reversals:
-        """The pairs of all people."""
+        """The sums over the comparable pairs of all people."""
         both = self.counts.sum(axis=1)
         ahead, behind = both[:, :_BEHIND], both[:, _BEHIND:]
         everyone = np.ones(len(self.weight), dtype=bool)
         return self._reversals(ahead, behind, self.weight, everyone, everyone)
 
     def between(self, ahead: int, behind: int) -> Reversals:
-        """Return the pairs with the person ahead in one group and the other in another (or the same) group."""
+        """Return the sums over pairs with the person ahead in group `ahead` and the other in group `behind`."""
         rows = np.flatnonzero((self.group == ahead) | (self.group == behind))
         first, second = self.group[rows] == ahead, self.group[rows] == behind
         of_first = np.where(first[:, np.newaxis], self.counts[rows, behind, :_BEHIND], 0.0)
@@ -202,7 +204,7 @@ class Direction:
     def _reversals(
         self, ahead: FloatArray, behind: FloatArray, weights: FloatArray, first: BoolArray, second: BoolArray
     ) -> Reversals:
-        """Return the sums over people on the first side, on the second, or on both."""
+        """Return the sums over people who may be ahead (`first`) or behind (`second`)."""
         weight, members = weights[:, np.newaxis], weights > 0
         kish = [_kish(weights[side]) for side in (first, second, members)]
         together = bool((first & second).any())
@@ -219,10 +221,11 @@ class Direction:
 
 
 def compare_groups(first: Reversals, second: Reversals, confidence: float = 0.95) -> tuple[ReversalShare, float]:
-    """Return the difference between two sets' shares of reversed pairs of the same people, and its p-value.
+    """Return the difference of two sets' shares of reversed pairs, and its p-value.
 
-    Limits from those of both shares (MOVER), with the jackknife's correlation of the two: a person scored too well
-    loses reversals as the one ahead and gains them as the one behind, so it is below 0.
+    Both sets contain the same people. The limits combine the limits of both shares (MOVER) with the jackknife's
+    correlation. This correlation is negative: a person scored too well causes fewer reversals when ahead and more when
+    behind.
 
     References
     ----------
@@ -235,7 +238,7 @@ def compare_groups(first: Reversals, second: Reversals, confidence: float = 0.95
 def compare_groups_at(
     first: Reversals, second: Reversals, confidences: Sequence[float]
 ) -> tuple[list[ReversalShare], float]:
-    """Return `compare_groups` at several confidences, and its p-value."""
+    """Return the result of `compare_groups` at several confidences, with one p-value."""
     from scipy.special import stdtr
 
     if not (first.pairs and second.pairs) or first.sums.shape != second.sums.shape:
@@ -266,22 +269,22 @@ def count_reversals(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Direction:
-    """Count the comparable, reversed and concordant pairs of people, exactly, over all pairs.
+    """Count the comparable, reversed and concordant pairs exactly, over all pairs of people.
 
     Parameters
     ----------
     score
-        Scores in [0, 1], higher is better for the person.
+        Scores in [0, 1]; higher is better for the person.
     effort
         Effort, one number per person; see `evenhand.stats.effort.effort_scores`.
     start, end
-        First and last value of the trajectory, higher is better.
+        First and last value of the trajectory; higher is better.
     group
-        The number of each person's group, from 0; by default all are in one.
+        The number of each person's group, from 0; by default all people are in one group.
     survey_weight
         The weight of each person, 0 or more. Only ratios matter.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     progress
         Called as `progress(done, total)` from time to time.
 
@@ -313,7 +316,7 @@ def count_reversals(
 def _row_counts(
     points: FloatArray, weight: FloatArray, group: IntArray, threads: int | None, progress: Progress | None
 ) -> FloatArray:
-    """Return (rows, groups, 8) the counts of every distinct row of people."""
+    """Return (rows, groups, 8) the pair counts of every distinct row."""
     from evenhand.stats.pairs.ahead import count_ahead
 
     positions, blocks_of = [], []
@@ -354,13 +357,13 @@ def _row_counts(
 def _boxed(
     points_in_order: FloatArray, weight: FloatArray
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, FloatArray]]:
-    """Return the columns of people and their weights, and the bounds of each block."""
+    """Return the columns with their weights, and the bounds of each block."""
     boxes = points_in_order[:3].reshape(3, -1, BLOCK)
     return (*points_in_order, weight), (boxes.min(axis=2).T.copy(), boxes.max(axis=2).T.copy())
 
 
 def snapped(values: FloatArray) -> FloatArray:
-    """Return values with differences due to rounding removed, so that rounding puts nobody ahead.
+    """Return values with rounding differences removed, so that rounding puts no person ahead.
 
     Examples
     --------
@@ -388,7 +391,7 @@ def _kish(weight: FloatArray) -> float:
 
 
 class ReversedPairs(NamedTuple):
-    """Pairs (k, 2) of the person ahead and the other, and the shortfall of the one ahead, the largest first."""
+    """Pairs (k, 2) of the person ahead and the person behind, with the shortfalls, largest first."""
 
     people: IntArray
     shortfall: FloatArray
@@ -397,7 +400,7 @@ class ReversedPairs(NamedTuple):
 def worst_reversals(
     score: ArrayLike, effort: ArrayLike, start: ArrayLike, end: ArrayLike, count: int = 10
 ) -> ReversedPairs:
-    """Return the reversed pairs with the largest shortfall; ties in the order of the people's numbers.
+    """Return the reversed pairs with the largest shortfalls; ties are ordered by the people's numbers.
 
     The candidates for the person ahead are the `count` people with the largest shortfalls.
 

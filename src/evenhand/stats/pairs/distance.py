@@ -1,4 +1,4 @@
-"""Distances between people in effort and aggregate: the paper's, and other defensible ones.
+"""Distances between people in effort and aggregate: the paper's and alternatives.
 
 With e and s the differences in effort and aggregate, each over its scale, L the Lipschitz constant and w the weight of
 effort, a score may differ by
@@ -6,12 +6,13 @@ effort, a score may differ by
     euclidean   L (w e² + (1 - w) s²)^(1/2)          the paper's, with L and the scales 1
     manhattan   L (w |e| + (1 - w) |s|)
     maximum     L max(|e|, |s|)                      |s| at w = 0, |e| at w = 1
-    learned     L (a e² + 2 b e s + c s²)^(1/2)      a + c = 1, from pairs of people that somebody judged
+    learned L (a e² + 2 b e s + c s²)^(1/2) a + c = 1, from judged pairs of people
     function    L f(E, S, E', S')                    of the user's own
 
 The first three are the weighted power means of |e| and |s| with exponents 1, 2 and infinity: manhattan is never above
-euclidean, nor that above maximum, and all are within [0, 1] if e and s are. All but the last are exact in every exact
-method, because they are lengths after a linear change of coordinates: max(|e|, |s|) = |e + s| / 2 + |e - s| / 2.
+euclidean, euclidean is never above maximum, and all three are within [0, 1] if e and s are. All distances but the last
+are exact in every exact method, because they are lengths after a linear change of coordinates: max(|e|, |s|) = |e + s|
+/ 2 + |e - s| / 2.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _FEWEST = 10  # fewest judged pairs
 
 @dataclass(frozen=True)
 class Distance:
-    """A distance between people.
+    """A distance between people in effort and aggregate.
 
     Attributes
     ----------
@@ -45,9 +46,10 @@ class Distance:
     lipschitz
         The permitted difference in scores per unit of distance.
     matrix
-        a, b and c of a learned distance, instead of the norm and of the weight of effort.
+        a, b and c of a learned distance, which replaces the norm and the weight of effort.
     function
-        A function of the efforts and aggregates of both people, arrays of one shape, instead of all but `lipschitz`.
+        A custom distance function of the efforts and aggregates of both people (arrays of one shape), which replaces
+        everything but `lipschitz`.
 
     Examples
     --------
@@ -72,7 +74,7 @@ class Distance:
                 raise EvenhandError("`{name}` must be above 0 and finite; got {value:g}.", name=name, value=value)
 
     def transform(self, people: ScoredPeople, weight: float) -> tuple[ScoredPeople, float]:
-        """Return the people with coordinates for this distance, and the weight of the first coordinate."""
+        """Return the people in this distance's coordinates, and the weight of the first coordinate."""
         if self.function is not None:
             function, factor = self.function, self.lipschitz
             return _moved(
@@ -90,7 +92,7 @@ class Distance:
         return _moved(people, effort, aggregate, diamond=self.norm != "euclidean"), weight
 
     def same_coordinates(self, weights: Sequence[float]) -> list[list[int]]:
-        """Return the indices of the weights, grouped by equal coordinates of people."""
+        """Return the indices of the weights, grouped by whether they need the same coordinates."""
         if self.norm != "maximum" or self.matrix is not None:
             return [list(range(len(weights)))]
         inside = [number for number, weight in enumerate(weights) if 0.0 < weight < 1.0]
@@ -115,12 +117,13 @@ def _moved(
 
 
 def learn_metric(effort: ArrayLike, aggregate: ArrayLike, similar: ArrayLike) -> tuple[float, float, float]:
-    """Return a, b and c of the distance (a e² + 2 b e s + c s²)^(1/2), a + c = 1, from judged pairs.
+    """Return a, b and c of the distance (a e² + 2 b e s + c s²)^(1/2), a + c = 1, learned from judged pairs.
 
-    The probability that a pair is judged similar is modelled as 2 / (1 + exp(q)), q = e² and so on with a matrix of any
-    size: 1 for equal people, and less the farther apart they are. The matrix maximises the likelihood; the problem is
-    convex in it. A penalty of 0.001 of its trace per pair keeps it finite if the two kinds of pairs do not overlap. It
-    is then divided by its trace, since `lipschitz` sets the size of a distance.
+    The probability that a pair is judged similar is modelled as 2 / (1 + exp(q)), where q is the squared distance with
+    an unscaled matrix: it is 1 for equal people and falls with their distance. The matrix maximises the likelihood,
+    which is a convex problem. A penalty of 0.001 of the matrix's trace per pair keeps it finite if similar and
+    different pairs do not overlap. The matrix is then divided by its trace, since `lipschitz` sets the size of a
+    distance.
 
     Parameters
     ----------

@@ -1,19 +1,19 @@
-"""Exact sums over all pairs, bit-identical on any number of threads, and the worst pairs.
+"""Exact sums over all pairs, bit-identical for any number of threads, and the worst pairs.
 
 Tiles that stay in cache: O(n²) time, O(n) memory. ScoredPeople are ordered along a k-d tree and cut into blocks of 128.
 Between two blocks whose scores differ by less than their distance no pair can count, and the tile is skipped: one to
-four fifths of all tiles, depending on the data. The others are computed once for both members of a pair. Blocks are
+four fifths of all tiles, depending on the data. Other tiles are computed once for both members of a pair. Blocks are
 dealt to 32 fixed slots, each with its own float64 sums, which are added in a fixed order.
 
 Precision: float64 up to 30,000 distinct rows. Above, tiles are float32 and the sums over tiles float64: less than 1e-9
-of the value is lost (1e-7 of a person's own mean), because rounding averages out. Otherwise float64 is kept: if score,
-effort or aggregate have common values (two people agree with a probability above 1 in 1,000), all rounded alike, and if
-D = d to within 3e-7 in more than 1 of 10,000 pairs of 64 rows with all others.
+of the value is lost (1e-7 of a person's own mean), because rounding averages out. Above 30,000 rows float64 is still
+used if score, effort or aggregate have common values (two people agree with a probability above 1 in 1,000), whose
+rounding errors are equal, or if D = d to within 3e-7 in more than 1 of 10,000 pairs of 64 probe rows with all rows.
 
-Blocks, if effort and aggregate have few joint values, as in survey data. Between two of the C points (E, S) the
-distance d is a constant. With the scores on each point sorted and their cumulative sums, the people whose score is more
-than d below or above a given one are found by moving two pointers, and their summed excess is (M - d) sum v - sum v M:
-O(C n) in all, for every person's sum and the violations.
+The method 'blocks' is for few joint values of effort and aggregate, as in survey data. Between two of the C points (E,
+S) the distance d is a constant. With the scores on each point sorted and their cumulative sums, the people whose score
+is more than d below or above a given one are found by moving two pointers, and their summed excess is (M - d) sum v -
+sum v M: O(C n) in all, for every person's sum and the violations.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _STEP_BLOCKS = 16  # blocks between two chances for Ctrl-C
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Rows in blocks of near neighbours, padded to full blocks with rows of weight 0.
+    """Rows in blocks of near neighbours; the last block is padded with rows of weight 0.
 
     Attributes
     ----------
@@ -93,9 +93,9 @@ def tile_sums(
     weight
         Weight of effort in the distance.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     progress
-        Called with the pairs done and all pairs.
+        Called with the number of finished pairs and the total.
 
     Examples
     --------
@@ -162,13 +162,13 @@ def block_rows(merged: Merged, weight: float) -> Blocks:
 
 
 def coordinates(merged: Merged, weight: float, rows: slice | IntArray = slice(None)) -> tuple[FloatArray, FloatArray]:
-    """Return coordinates of rows in which distances are plain lengths."""
+    """Return coordinates of rows in which distances are Euclidean or city-block lengths without weights."""
     parts = (weight, 1.0 - weight) if merged.diamond else (np.sqrt(weight), np.sqrt(1.0 - weight))
     return parts[0] * merged.effort[rows], parts[1] * merged.aggregate[rows]
 
 
 def near_neighbours(points: FloatArray) -> IntArray:
-    """Return an order of a k-d tree: halves at the median of the widest axis, down to blocks."""
+    """Return points' positions in the order of a k-d tree, halved at the median of the widest axis down to blocks."""
     order = np.arange(points.shape[1], dtype=np.int64)
     if order.size > _TREE_ROWS:
         from evenhand.stats.pairs.tree import arrange
@@ -180,9 +180,9 @@ def near_neighbours(points: FloatArray) -> IntArray:
 def precision(
     points: FloatArray, weight: FloatArray, shape: tuple[int, ...] = (), common: bool | None = None
 ) -> type[np.float32] | type[np.float64]:
-    """Return float32 for many rows without common or large values and with few ties D = d, else float64.
+    """Return float32 for many rows without common or large values and with few ties D = d, otherwise float64.
 
-    Whether there are common values may be known from other points of the same people.
+    Pass `common` if it is already known from other coordinates of the same people.
     """
     rows = weight.size
     if rows <= _FLOAT64_ROWS or any(np.abs(axis).max() > _LARGEST for axis in points):
@@ -199,12 +199,12 @@ def precision(
 
 
 def has_common(points: FloatArray, weight: FloatArray) -> bool:
-    """Return whether two people agree on an axis with a probability above 1 in 1,000."""
+    """Return whether two people agree on any axis with a probability above 1 in 1,000."""
     return any(_common(axis, weight) > _MOST_COMMON for axis in points)
 
 
 def _common(values: FloatArray, weight: FloatArray) -> float:
-    """Return the probability that two people have the same value."""
+    """Return the probability that two randomly drawn people have the same value."""
     if (weight == weight[0]).all():  # sorting without weights is ten times as fast
         first = np.flatnonzero(starts(np.sort(values)))
         shares = np.diff(first, append=values.size) / values.size
@@ -215,7 +215,7 @@ def _common(values: FloatArray, weight: FloatArray) -> float:
 
 
 def _added_up(slots: FloatArray) -> FloatArray:
-    """Return the sum over the slots, added in order."""
+    """Return the sum over the slots, added in a fixed order."""
     total = np.zeros(slots.shape[1:])
     for part in slots:
         total += part
@@ -224,7 +224,7 @@ def _added_up(slots: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Distinct rows sorted by their point (E, S) and score.
+    """Distinct rows sorted by their point (effort, aggregate) and then by score.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class Points:
 
 
 def sort_points(people: ScoredPeople) -> Points:
-    """Return the distinct rows sorted by point and score.
+    """Return the distinct rows sorted by point (effort, aggregate) and score.
 
     Examples
     --------
@@ -269,9 +269,9 @@ def block_sums(
     weight
         Weight of effort in the distance.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     progress
-        Called with the pairs done and all pairs.
+        Called with the number of finished pairs and the total.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def block_sums(
 
 
 def _running(values: FloatArray, points: Points) -> FloatArray:
-    """Return the cumulative sums of values within each point, from 0: one entry more than rows for each point."""
+    """Return the cumulative sums of values within each point, each with a leading 0."""
     sums = np.zeros(values.size + len(points))
     for number, (first, last) in enumerate(zip(points.start[:-1].tolist(), points.start[1:].tolist(), strict=True)):
         np.cumsum(values[first:last], out=sums[first + number + 1 : last + number + 1])
@@ -314,7 +314,7 @@ def _running(values: FloatArray, points: Points) -> FloatArray:
 
 
 class WorstPairs(NamedTuple):
-    """Pairs (k, 2) of people i < j and their excess max(0, D - d), the largest first."""
+    """Pairs (k, 2) of people i < j and their excess max(0, D - d), largest first."""
 
     people: IntArray
     excess: FloatArray
@@ -329,10 +329,10 @@ def worst_pairs(
     count: int = 10,
     distance: Distance = EUCLIDEAN,
 ) -> WorstPairs:
-    """Return the pairs with the largest excess D - d of the difference in score over the distance.
+    """Return the pairs with the largest excess of the score difference over the distance, D - d.
 
-    Blocks of near neighbours whose bounds exclude them from the list are skipped, so that this is far faster than all
-    pairs. Excesses within 1e-12 are ties; ties are in the order of the people's numbers.
+    Blocks of near neighbours whose bounds exclude them from the list are skipped, so this is far faster than comparing
+    all pairs. Excesses within 1e-12 are ties; ties are ordered by the people's numbers.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def worst_pairs(
     weight
         Weight of effort in the distance.
     count
-        The largest number of pairs; there are fewer if fewer have an excess.
+        The largest number of pairs; fewer are returned if fewer have an excess.
     distance
         The distance between people; by default the paper's.
 
@@ -385,7 +385,7 @@ def worst_pairs(
 
 
 def enumerated_sums(people: ScoredPeople, weight: float) -> tuple[FloatArray, float]:
-    """Return the sums of `tile_sums` for a user's distance function, by NumPy.
+    """Return the sums of `tile_sums` for a custom distance function, computed by NumPy.
 
     Examples
     --------
@@ -405,7 +405,7 @@ def enumerated_sums(people: ScoredPeople, weight: float) -> tuple[FloatArray, fl
 
 
 def _worst_enumerated(people: ScoredPeople, weight: float, count: int) -> WorstPairs:
-    """Return the worst pairs by enumeration."""
+    """Return the worst pairs by enumerating all pairs."""
     n, worst = len(people), np.empty((0, 3))
     for i in range(n - 1):
         j = np.arange(i + 1, n)
@@ -418,7 +418,7 @@ def _worst_enumerated(people: ScoredPeople, weight: float, count: int) -> WorstP
 
 
 def _people_of(members: IntArray, start: IntArray, a: int, b: int, count: int) -> list[tuple[int, int]]:
-    """Return the first pairs of a person on row a and one on row b, in the order of their numbers."""
+    """Return the first pairs of a person in row a with a person in row b, in the order of their numbers."""
     on_a, on_b = (members[start[row] : min(start[row + 1], start[row] + count)].tolist() for row in (a, b))
     pairs: list[tuple[int, int]] = []
     for person in sorted(on_a + on_b):

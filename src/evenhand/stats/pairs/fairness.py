@@ -1,4 +1,4 @@
-"""Individual fairness of scores given effort: for rows, for people in a data engine, and at several weights."""
+"""Individual fairness of scores given effort: for rows, for grouped data from a data engine, and at several weights."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def individual_fairness(
     distance: Distance = EUCLIDEAN,
     device: Device = "cpu",
 ) -> PairFairness:
-    """Return effort-aware individual fairness: how far similar effort and aggregate imply similar scores.
+    """Return effort-aware individual fairness: whether similar effort and aggregate imply similar scores.
 
-    With d_ij = sqrt(w (E_i - E_j)² + (1-w) (S_i - S_j)²) and D_ij = abs(M_i - M_j) it is the mean over all pairs i < j
-    of F_ij = 1 - max(0, D_ij - d_ij), weighted by v_i v_j under survey weights v. As a U-statistic it has a standard
-    error from the row means h_i = mean_j F_ij alone (the jackknife): se = 2 sd(h) (n-1) / ((n-2) sqrt(n)), and the
-    interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom and se widened for variation of pairs beyond
-    people (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/coverage/eaif_coverage.py`) it covers
-    .98 and more if unfairness is spread over the people, .97 and more with random decisions, but .70 at 20 people, .86
-    at 50 and .98 at 200 if one person in twenty causes nearly all of it.
+    With d_ij = sqrt(w (E_i - E_j)² + (1-w) (S_i - S_j)²) and D_ij = abs(M_i - M_j), the value is the mean over all
+    pairs i < j of F_ij = 1 - max(0, D_ij - d_ij), weighted by v_i v_j under survey weights v. As a U-statistic it has a
+    standard error from the row means h_i = mean_j F_ij alone (the jackknife): se = 2 sd(h) (n-1) / ((n-2) sqrt(n)), and
+    the interval 1 - (1-U) exp(± t se / (1-U)) with n - 1 degrees of freedom and se widened for variation of pairs
+    beyond people (`evenhand.stats.pairs.result.widened`). In simulations (`benchmarks/coverage/eaif_coverage.py`) it
+    covers .98 and more if unfairness is spread over the people, .97 and more with random decisions, but .70 at 20
+    people, .86 at 50 and .98 at 200 if one person in twenty causes nearly all of it.
 
     Parameters
     ----------
@@ -83,22 +83,22 @@ def individual_fairness(
     method
         'strips': exact over all pairs. 'blocks': exact, and fast if (effort, aggregate) has few distinct values.
         'grid': by FFT of the histogram for any number of people, with an error estimate. 'sampled': 4 million random
-        pairs. 'auto' uses blocks if they are cheap, else strips up to 200,000 distinct people, else the grid; the
-        choice depends only on the data, never on the clock.
+        pairs. 'auto' uses blocks if they are cheap, otherwise strips up to 200,000 distinct people, otherwise the grid;
+        the choice depends only on the data, never on the time.
     confidence
         Two-sided confidence.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     rng
-        Source of randomness for the grid's correction and for sampled pairs; by default a fixed one.
+        Source of randomness for the grid's correction and for sampled pairs; by default a fixed seed.
     progress
         Called as `progress(done, total)` from time to time; an exception in it ends the computation.
     distance
-        The distance between people in effort and aggregate; by default the paper's. With your own function, all pairs
-        are compared by NumPy up to 20,000 people, and random pairs above; other methods do not accept it.
+        The distance between people in effort and aggregate; by default the paper's. With a custom function, NumPy
+        compares all pairs up to 20,000 people and random pairs above; other methods do not accept custom functions.
     device
         The device for strips: 'cpu'; 'cuda', a graphics card, for which method 'auto' uses strips up to 5 million
-        distinct people; or 'auto', a card if there is one. All other methods use the processor.
+        distinct people; or 'auto', which uses a card if available. All other methods use the processor.
 
     References
     ----------
@@ -149,7 +149,7 @@ def individual_fairness_of_models(
     confidence: float = 0.95,
     rng: Generator | None = None,
 ) -> dict[tuple[Name, float], PairFairness]:
-    """Return `individual_fairness` of every model at every weight on a graphics card, in one launch if possible.
+    """Return `individual_fairness` for every model and weight on a graphics card, in as few launches as possible.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def individual_fairness_of_models(
 
 
 def _chosen(people: ScoredPeople, method: Method, card: bool) -> str:
-    """Return the requested method, or the default for these people."""
+    """Return the requested method, or the default method for these people."""
     if people.own is not None:
         return _choose_own(people, method)
     return _choose(people, CARD_ROWS if card else _EXACT_ROWS) if method == "auto" else method
@@ -193,7 +193,7 @@ def _chosen(people: ScoredPeople, method: Method, card: bool) -> str:
 def _exact_sums(
     people: ScoredPeople, weight: float, method: str, threads: int | None = None, progress: Progress | None = None
 ) -> tuple[FloatArray, float]:
-    """Return each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations."""
+    """Return each person's sum of v_j max(0, D_ij - d_ij), and the total weight of violated pairs."""
     if method == "enumerated":
         return enumerated_sums(people, weight)
     if method == "blocks":
@@ -206,7 +206,7 @@ def _exact_sums(
 
 
 def _choose_own(people: ScoredPeople, method: Method) -> Literal["enumerated", "sampled"]:
-    """Return the method for a user's distance function."""
+    """Return the method for a custom distance function."""
     if method not in ("auto", "sampled"):
         raise EvenhandError(
             "a distance of your own cannot be compared by {method!r}; take 'auto' or 'sampled'.", method=method
@@ -215,7 +215,7 @@ def _choose_own(people: ScoredPeople, method: Method) -> Literal["enumerated", "
 
 
 def _choose(people: ScoredPeople, most: int = _EXACT_ROWS) -> Method:
-    """Return the method by the number of distinct rows and of distinct (effort, aggregate) points."""
+    """Return the default method by the numbers of distinct rows and of distinct (effort, aggregate) points."""
     if len(people) > 2 * _GLANCE:  # all people have at least as many as a part
         every = slice(None, None, len(people) // _GLANCE)
         rows, points = _counts(people, every)
@@ -245,19 +245,19 @@ def individual_fairness_counts(
     n: int,
     confidence: float = 0.95,
 ) -> PairFairness:
-    """Return individual fairness, exactly, from all distinct people and their weights.
+    """Return exact individual fairness from the distinct people and their total weights.
 
-    Equal people are never unfair to each other, so the sum over pairs of distinct rows is that over all pairs; their
-    total weight is (V² - sum v²) / 2, V = sum v.
+    Pairs of equal people have no excess, so the sum over pairs of distinct rows equals the sum over all pairs; the
+    total weight of all pairs is (V² - sum v²) / 2, V = sum v.
 
     Parameters
     ----------
     score, effort, aggregate
-        One entry for all equal people.
+        One entry for each set of equal people.
     total_weight
-        The sum of their weights; their number, without weights.
+        The total weight of each set; without weights, its number of people.
     squares
-        The sum of their squared weights; their number, without weights.
+        The sum of squared weights of each set; without weights, its number of people.
     weight
         Weight of effort in the distance.
     n
@@ -312,17 +312,17 @@ def individual_fairness_cells(
     rng: Generator | None = None,
     clustering: float = 1.0,
 ) -> PairFairness:
-    """Return individual fairness from the grid of everybody and a random sample of them.
+    """Return individual fairness from the grid of all people and a random sample of them.
 
-    The value is that of the grid, minus its bias on random pairs of the sample; the standard error is 2 sd(h) sqrt(sum
-    v²) / sum v, with sd(h) of the row means of the sample and v the weights of everybody.
+    The value is the grid's value minus its bias on random pairs of the sample. The standard error is 2 sd(h) sqrt(sum
+    v²) / sum v, with sd(h) from the row means h of the sample and v the weights of all people.
 
     Parameters
     ----------
     moments
-        The grid of everybody; see `GridMoments.from_cells`.
+        The grid of all people; see `GridMoments.from_cells`.
     score, effort, aggregate, survey_weight
-        The sample, one row per person: equal people are separate rows.
+        The sample, with one row per person; equal people are separate rows.
     weight
         Weight of effort in the distance.
     n
@@ -330,9 +330,9 @@ def individual_fairness_cells(
     confidence
         Two-sided confidence.
     rng
-        Source of randomness for the pairs; by default a fixed one.
+        Source of randomness for the pairs; by default a fixed seed.
     clustering
-        The mean number of rows of the sample drawn together; the error is wider by its square root.
+        The mean number of sample rows drawn together; the error is multiplied by its square root.
 
     Examples
     --------
@@ -369,15 +369,15 @@ def individual_fairness_cells(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Compared:
-    """Means over the pairs of people, and the data of their standard error.
+    """Means over the pairs of people, with the data for their standard error.
 
     Parameters
     ----------
     people, weight : the compared people, and the weight of effort in their distance.
     excess, violated : the mean of max(0, D - d) over all pairs, and the share of pairs with D > d.
-    row_means, squares : each row's mean h of F, and the sum of squared weights v² that it stands for.
+    row_means, squares : each row's mean h of F, and the sum of squared weights v² of the people it represents.
     effective : the effective number of people, V² / sum v².
-    error : the largest deviation of the mean from that over all pairs.
+    error : a bound of the difference between `excess` and the mean over all pairs.
     """
 
     people: ScoredPeople
@@ -390,7 +390,7 @@ class _Compared:
     error: float
 
     def result(self, n: int, confidence: float, method: str) -> PairFairness:
-        """Return the result for n people; se² = 4 sum v² (h - mean h)² / V²."""
+        """Return the result for n people, with se² = 4 sum v² (h - mean h)² / V²."""
         excess, violated = (min(1.0, max(0.0, share)) for share in (self.excess, self.violated))
         stderr = 2.0 * weighted_spread(self.row_means, self.squares) / float(np.sqrt(self.effective))
         spread = widened(stderr, (self.people,), self.weight, self.effective)
@@ -427,11 +427,11 @@ def fairness_by_weight(
     distance: Distance = EUCLIDEAN,
     device: Device = "cpu",
 ) -> tuple[FloatArray, FloatArray]:
-    """Return individual fairness at each weight, and the error of the numbers.
+    """Return individual fairness at each weight, and the numerical error of each value.
 
-    Up to `exact_rows` distinct people it is exact. Above, one grid serves all weights; its bias is subtracted,
-    estimated on 65,536 random pairs (the same for all weights), and four standard errors of that estimate are the
-    error. So it is unbiased with atoms too, where the grid's own extrapolation step is too small.
+    Up to `exact_rows` distinct people the values are exact. Above, one grid serves all weights. Its bias is estimated
+    on 65,536 random pairs (the same for all weights) and subtracted, and the error is four standard errors of this
+    estimate. The values are therefore unbiased even with atoms, where the grid's own extrapolation step is too small.
 
     Parameters
     ----------
@@ -480,10 +480,10 @@ def fairness_by_weight(
 def corrected_grid(
     fine: GridMoments, people: ScoredPeople, weights: Sequence[float], rng: Generator, *, sample: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Return individual fairness at each weight from a grid, corrected on random pairs, and its error.
+    """Return individual fairness at each weight from a grid corrected on random pairs, and its numerical error.
 
-    If the people are a sample of those on the grid, the variance between people adds at most 4 / n of that between
-    pairs, and the error includes all of it.
+    If the people are a sample of the people on the grid, the variance between people adds at most 4 / n times the
+    variance between pairs; the error includes this maximum.
     """
     coarse = fine.coarser()
     excess = grid_excess(coarse, fine, weights).value
@@ -495,7 +495,7 @@ def corrected_grid(
 def _corrections(
     people: ScoredPeople, coarse: GridMoments, fine: GridMoments, weights: Sequence[float], rng: Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the bias of the extrapolated grid at each weight, and its standard error."""
+    """Return the bias of the extrapolated grid at each weight, and its standard error on random pairs."""
     from evenhand.stats.pairs.kernels import deviations
 
     pairs = tuple(approximate.gathered(people, rows) for rows in approximate.PairDraw(people).pairs(_PAIRS, rng))
@@ -509,7 +509,7 @@ def _corrections(
 
 
 def _different(score: FloatArray, effort: FloatArray, aggregate: FloatArray, enough: int) -> int:
-    """Return the number of distinct people, or that of a part with more than `enough`."""
+    """Return the number of distinct people, or a lower bound of it above `enough`."""
     if score.size <= enough:
         return int(score.size)
     part = slice(None, None, max(1, score.size // (4 * enough)))

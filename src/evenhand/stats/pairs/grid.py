@@ -1,14 +1,15 @@
-"""Individual fairness of any number of people from a histogram, whose sums a data engine computes in one pass.
+"""Individual fairness of any number of people from a histogram that a data engine can compute in one pass.
 
 The sum over all pairs of k(M_i - M_j, E_i - E_j, S_i - S_j) with k = max(0, abs(m) - sqrt(w e² + (1-w) s²)) is the
 autocorrelation of the (M, E, S) histogram against a fixed kernel. Each person is spread over the eight corners of a
 grid cell in proportion (cloud in cell), the autocorrelation is an FFT, and every weight w costs one more kernel sum.
-The effect of the spreading on a person's pair with themselves is subtracted exactly. The error is of second order in
-the step, so a grid of 65 points and one of 33 are extrapolated (Richardson) to a step of 0. A hat function is the sum
-of three of half its width, so the coarse grid follows from the fine one: one pass over the data gives both.
+The effect of the spreading on self-pairs is subtracted exactly. The error is of second
+order in the step, so a grid of 65 points and one of 33 are extrapolated (Richardson) to a step of 0. A hat function is
+the sum of three hat functions of half its width, so the coarse grid follows from the fine grid, and one pass over the
+data gives both.
 
 With atoms (many people with one value) the error is not of second order, and the extrapolation step is too small: if
-rows are available, or a sample of them, `approximate.correct` corrects the value on random pairs and states an honest
+rows are available, or a sample of them, `approximate.correct` corrects the value on random pairs and returns a valid
 error.
 """
 
@@ -36,9 +37,9 @@ Bounds = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
 
 class GridExcess(NamedTuple):
-    """Mean of max(0, D - d) over all pairs for each weight, and the last step of the extrapolation.
+    """The mean of max(0, D - d) over all pairs for each weight, and the last extrapolation step as its error.
 
-    The step is a conservative error for continuous values. With atoms it may be too small.
+    The error is conservative for continuous values. With atoms it may be too small.
     """
 
     value: FloatArray
@@ -59,9 +60,9 @@ class GridMoments:
         The sum of squared weights (the number of people without weights).
     own
         (levels, 4) sums of v² times q_M, q_M q_E, q_M q_S and q_M q_E q_S, with q = 2 f (1 - f) and f the position
-        within the cell, for this grid and for those of double, four times ... the step.
+        within the cell, for this grid and for the grids with two, four ... times the step.
     diamond
-        Whether distances run along the axes.
+        Whether distances are city-block.
     """
 
     bounds: Bounds
@@ -74,7 +75,7 @@ class GridMoments:
     def from_cells(
         cls, bounds: Bounds, size: int, cells: ArrayLike, *, sums: ArrayLike, squares: float, own: ArrayLike
     ) -> GridMoments:
-        """Return the histogram from sums over grid cells, as a data engine groups them.
+        """Return the histogram from sums over grid cells, as a data engine computes them.
 
         With t = (x - low) / (high - low) (size - 1) a row's cell is c = min(floor(t), size - 2), f = t - c.
 
@@ -92,7 +93,7 @@ class GridMoments:
         squares
             The sum of v² over all rows.
         own
-            (levels, 4) as in the attributes; the second line is for (size + 1) / 2 grid points.
+            (levels, 4) as in the attributes; the second row is for (size + 1) / 2 grid points.
 
         Examples
         --------
@@ -115,22 +116,22 @@ class GridMoments:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of distances, in the format of the compiled loops."""
+        """The shape of distances as an argument of the compiled loops: (0,) for city-block, () for Euclidean."""
         return (0,) if self.diamond else ()
 
     @property
     def size(self) -> int:
-        """Grid points per axis."""
+        """The number of grid points per axis."""
         return len(self.mass)
 
     @property
     def steps(self) -> FloatArray:
-        """(3,) the step of the grid in score, effort and aggregate."""
+        """(3,) the distance between grid points in score, effort and aggregate."""
         return np.array([(high - low) / (self.size - 1) for low, high in self.bounds])
 
     @property
     def scale(self) -> tuple[FloatArray, FloatArray]:
-        """The origin of each axis, and its grid points per unit."""
+        """The origin of each axis, and the number of grid points per unit."""
         return _scale(self.bounds, self.size)
 
     @cached_property
@@ -139,7 +140,7 @@ class GridMoments:
         return float(self.mass.sum()) ** 2 - self.squares
 
     def shrunk(self, factor: float) -> GridMoments:
-        """Return the histogram of the same people with their scores times a factor.
+        """Return the histogram of the same people with their scores multiplied by a factor.
 
         Examples
         --------
@@ -153,7 +154,7 @@ class GridMoments:
         return replace(self, bounds=((factor * low, factor * high), *self.bounds[1:]))
 
     def scores_alone(self) -> GridMoments:
-        """Return the histogram of the same scores of people who do not differ in effort and aggregate.
+        """Return the histogram of the same scores with equal effort and aggregate for all people.
 
         Examples
         --------
@@ -169,7 +170,7 @@ class GridMoments:
         return replace(self, bounds=(self.bounds[0], nowhere, nowhere), mass=mass, own=own)
 
     def coarser(self) -> GridMoments:
-        """Return the histogram of the same people on the grid of double step, exactly.
+        """Return the exact histogram of the same people on a grid with double the step.
 
         Examples
         --------
@@ -210,11 +211,11 @@ def bin_people(
     size
         Grid points per axis; odd, so that there is a coarser grid.
     bounds
-        Lowest and highest of each axis; by default those of the data.
+        Lowest and highest value of each axis; by default from the data.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     progress
-        Called with the number of people done and in all.
+        Called with the number of finished people and the total.
 
     Examples
     --------
@@ -269,7 +270,7 @@ def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float]
     Parameters
     ----------
     coarse, fine
-        Histograms of the same people, the coarse one of double step: `fine.coarser()`.
+        Histograms of the same people, the coarse one with double the step: `fine.coarser()`.
     weights
         Weights of effort in the distance, each in [0, 1].
 
@@ -307,7 +308,7 @@ def grid_excess(coarse: GridMoments, fine: GridMoments, weights: Sequence[float]
 
 
 def extrapolated_means(fine: GridMoments, weight: float, threads: int | None = None) -> tuple[float, float]:
-    """Return the extrapolated mean of max(0, D - d) over all pairs, and the share with D > d on the fine grid."""
+    """Return the extrapolated mean of max(0, D - d) over all pairs, and the fine grid's share of pairs with D > d."""
     value, violated = 0.0, 0.0
     for grid, share in ((fine.coarser(), -1.0 / 3.0), (fine, 4.0 / 3.0)):
         apart, table = autocorrelation(grid, threads), excess_table(grid, weight)
@@ -317,7 +318,7 @@ def extrapolated_means(fine: GridMoments, weight: float, threads: int | None = N
 
 
 def autocorrelation(moments: GridMoments, workers: int | None = None) -> FloatArray:
-    """Return (size, size, size) the weight of all ordered pairs by their number of steps apart on each axis."""
+    """Return (size, size, size) the weight of all ordered pairs by their distance in grid steps on each axis."""
     import scipy.fft
 
     size = moments.size
@@ -335,7 +336,7 @@ def autocorrelation(moments: GridMoments, workers: int | None = None) -> FloatAr
 
 
 def excess_table(moments: GridMoments, weight: float) -> FloatArray:
-    """Return max(0, D - d) at integer steps of the grid."""
+    """Return (size, size, size) the values of max(0, D - d) at whole grid steps."""
     score, effort, aggregate = moments.steps[:, np.newaxis] * np.arange(moments.size)
     if moments.diamond:
         distance = weight * effort[:, np.newaxis] + (1.0 - weight) * aggregate
@@ -345,12 +346,12 @@ def excess_table(moments: GridMoments, weight: float) -> FloatArray:
 
 
 def own_pairs(table: FloatArray) -> FloatArray:
-    """Return (4,) a kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1), for a point's own spread."""
+    """Return (4,) a kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1), for self-pairs."""
     return np.array([table[1, 0, 0], table[1, 1, 0], table[1, 0, 1], table[1, 1, 1]])
 
 
 def kernel_mean(moments: GridMoments, apart: FloatArray, table: FloatArray) -> float:
-    """Return the mean of a kernel over all pairs of two people on the grid."""
+    """Return the mean of a kernel over all pairs of different people on the grid."""
     near, beside, diagonal_behind, both = own_pairs(table)
     m, me, ms, mes = moments.own[0]
     with_themselves = near * (m - me - ms + mes) + beside * (me - mes) + diagonal_behind * (ms - mes) + both * mes
@@ -358,7 +359,7 @@ def kernel_mean(moments: GridMoments, apart: FloatArray, table: FloatArray) -> f
 
 
 def _scale(bounds: Bounds, size: int) -> tuple[FloatArray, FloatArray]:
-    """Return (3,) the origin of the grid and (3,) its points per unit; 0 if all values are equal."""
+    """Return (3,) the origin of the grid and (3,) its points per unit; 0 where all values are equal."""
     low, high = np.array(bounds).T
     with np.errstate(divide="ignore"):
         return low, np.where(high > low, (size - 1) / (high - low), 0.0)

@@ -1,6 +1,6 @@
-"""The compared people: validated arrays, survey weights of mean 1, and merged equal people.
+"""Validated inputs for comparing people, with survey weights of mean 1 and equal people merged.
 
-The mutual excess of equal people is 0, so one row with their summed weight replaces all of them, exactly.
+The mutual excess of equal people is 0, so one row with their total weight replaces them exactly.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ OwnDistance = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatAr
 
 @dataclass(frozen=True, eq=False)
 class ScoredPeople:
-    """Scores, effort and aggregate of n people, and their weights.
+    """Scores, effort, aggregate and survey weights of n people.
 
     Attributes
     ----------
     score, effort, aggregate
         (n,) finite numbers; scores in [0, 1].
     survey
-        (n,) survey weights, scaled to a mean of 1 over those above 0; None if all weights are equal.
+        (n,) survey weights, scaled to a mean of 1 over the positive weights; None if all weights are equal.
     diamond
-        Whether distances run along the axes, w abs(e) + (1 - w) abs(s), and not straight.
+        Whether distances are city-block, w abs(e) + (1 - w) abs(s), instead of Euclidean.
     own
-        A user's distance function of the efforts and aggregates of both people.
+        A custom distance function of the efforts and aggregates of both people.
     """
 
     score: FloatArray
@@ -59,7 +59,7 @@ class ScoredPeople:
 
     @property
     def weights(self) -> FloatArray:
-        """(n,) the survey weights; ones without."""
+        """(n,) the survey weights, or ones without weights."""
         return np.ones(len(self)) if self.survey is None else self.survey
 
     @cached_property
@@ -69,22 +69,22 @@ class ScoredPeople:
 
     @cached_property
     def kish(self) -> float:
-        """Kish's effective number of people; their number with equal weights."""
+        """Kish's effective number of people; with equal weights, the number of people."""
         return float(len(self)) if self.survey is None else self.total**2 / float(np.sum(self.survey**2))
 
     @property
     def others(self) -> FloatArray | float:
-        """The weight of all other people, for each person (or one number for all)."""
+        """The total weight of all other people, for each person (or one number for all)."""
         return self.total - (1.0 if self.survey is None else self.survey)
 
     def part(self, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return score, effort, aggregate and survey weight of some people; no weights if all are equal."""
+        """Return score, effort, aggregate and survey weight of a slice; the weight is empty if all are equal."""
         survey = np.empty(0) if self.survey is None else self.survey[rows]
         return self.score[rows], self.effort[rows], self.aggregate[rows], survey
 
     @cached_property
     def pair_weight(self) -> float:
-        """The sum of v_i v_j over all i < j."""
+        """The sum of v_i v_j over all pairs i < j."""
         if self.survey is None:
             return len(self) * (len(self) - 1) / 2.0
         return float(np.sum(self.survey * self.others)) / 2.0
@@ -93,7 +93,7 @@ class ScoredPeople:
 def check_people(
     score: ArrayLike, effort: ArrayLike, aggregate: ArrayLike, survey_weight: ArrayLike | None = None
 ) -> ScoredPeople:
-    """Return the people, or raise an `EvenhandError`.
+    """Return the validated people, or raise an `EvenhandError`.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def check_people(
 
 
 def check_weight(weight: float) -> float:
-    """Return the weight of effort in the distance, or raise.
+    """Return the validated weight of effort in the distance, or raise an `EvenhandError`.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def _survey(values: ArrayLike, people: int) -> FloatArray | None:
 
 
 def excess_of(people: ScoredPeople, weight: float, i: IntArray, j: IntArray) -> FloatArray:
-    """Return max(0, D - d) of pairs of people; 0 if D exceeds d by rounding only.
+    """Return max(0, D - d) for pairs of people; 0 if D exceeds d only by rounding.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def excess_of(people: ScoredPeople, weight: float, i: IntArray, j: IntArray) -> 
 
 
 def distance_of(people: ScoredPeople, weight: float, i: IntArray, j: IntArray) -> FloatArray:
-    """Return the distance d of pairs of people in effort and aggregate.
+    """Return the distance d in effort and aggregate for pairs of people.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def distance_of(people: ScoredPeople, weight: float, i: IntArray, j: IntArray) -
 
 
 def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
-    """Return the values of a user's distance function, or raise if they are invalid."""
+    """Return the values of a custom distance function, or raise if they are invalid."""
     try:
         distances = np.asarray(own(*columns), dtype=np.float64)
     except Exception as error:
@@ -229,7 +229,7 @@ def own_distance(own: OwnDistance, *columns: FloatArray) -> FloatArray:
 
 
 def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return all pairs of people, or 65,536 random ones if there are more, in any order of the rows.
+    """Return all pairs of people, or 65,536 random pairs if there are more, whatever the order of the rows.
 
     Examples
     --------
@@ -249,8 +249,8 @@ def some_pairs(*columns: FloatArray) -> tuple[IntArray, IntArray]:
 def _mixed_order(columns: tuple[FloatArray, ...]) -> IntArray:
     """Return people in a pseudo-random order that does not depend on the order of the rows.
 
-    It is that of a hash of rounded values: on another processor an effort may differ in its last bit, which should not
-    change the people drawn, or the order of additions. ScoredPeople who agree in the rounded values are ordered by a
+    The order follows a hash of rounded values, because on another processor an effort may differ in its last bit, which
+    should change neither the drawn people nor the order of additions. People with equal rounded values are ordered by a
     hash of all digits; equal people are adjacent, in the order of the rows.
     """
     rough = hashes(*(_rounded(column) for column in columns))
@@ -264,7 +264,7 @@ def _mixed_order(columns: tuple[FloatArray, ...]) -> IntArray:
 
 
 def _rounded(column: FloatArray) -> FloatArray:
-    """Return about six digits of numbers, rounded at points that numbers of few digits do not hit.
+    """Return numbers rounded to about six digits, at boundaries that numbers with few digits do not hit.
 
     Examples
     --------
@@ -277,20 +277,20 @@ def _rounded(column: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Merged:
-    """The distinct rows of (score, effort, aggregate), in an order independent of that of the people.
+    """The distinct rows of (score, effort, aggregate), in an order independent of the order of people.
 
     Attributes
     ----------
     score, effort, aggregate
         (rows,) the distinct values.
     weight
-        (rows,) the summed weight of the people on each row.
+        (rows,) the total weight of the people on each row.
     first
-        (rows,) one person of each row.
+        (rows,) the number of one person on each row.
     row
         (n,) the row of each person.
     diamond
-        Whether distances run along the axes.
+        Whether distances are city-block.
     """
 
     score: FloatArray
@@ -303,7 +303,7 @@ class Merged:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of distances, as the compiled loops need it."""
+        """The shape of distances as an argument of the compiled loops: (0,) for city-block, () for Euclidean."""
         return (0,) if self.diamond else ()
 
     def __len__(self) -> int:
@@ -311,14 +311,14 @@ class Merged:
 
 
 def merge_people(people: ScoredPeople, order: IntArray | None = None) -> Merged:
-    """Return the distinct rows and their weights.
+    """Return the distinct rows of people with their total weights.
 
     Parameters
     ----------
     people
         The people.
     order
-        An order in which equal people are adjacent; by default that of hashes of the three values.
+        An order in which equal people are adjacent; by default the order of hashes of the three values.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def merge_people(people: ScoredPeople, order: IntArray | None = None) -> Merged:
 
 
 def starts(*columns: FloatArray) -> BoolArray:
-    """Return whether each row differs from the previous one.
+    """Return whether each row differs from the previous row.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def starts(*columns: FloatArray) -> BoolArray:
 
 
 def hashes(*columns: FloatArray) -> _Hashes:
-    """Return a 64-bit hash of each row. Hash collisions only reduce merging, never make it wrong.
+    """Return a 64-bit hash of each row; collisions reduce merging but never make it wrong.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def hashes(*columns: FloatArray) -> _Hashes:
 
 
 def distinct(hashed: _Hashes) -> int:
-    """Return the number of distinct hashes; sorts them in place.
+    """Return the number of distinct hashes; sorts the hashes in place.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of people, for `exact` and `grid`. Import only where one is called: this imports numba."""
+"""Compiled loops over pairs of people, for `exact` and `grid`. Import only where needed: this imports numba."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNIT = 1e-12  # excesses are compared in integer multiples of this, so that roun
 
 @kernel(fast=True)
 def length(u: Any, v: Any, shape: Shape) -> Any:
-    """Return the length of a step: sqrt(u² + v²), or abs(u) + abs(v)."""
+    """Return the length of a step: sqrt(u² + v²) if Euclidean, otherwise abs(u) + abs(v)."""
     if len(shape) == 0:
         return np.sqrt(u * u + v * v)
     return abs(u) + abs(v)
@@ -30,7 +30,8 @@ def length(u: Any, v: Any, shape: Shape) -> Any:
 def row_total(values: Reals) -> float:
     """Return the sum of values in double precision.
 
-    For single-precision values its error is far below their last digit, so the width of vectors hardly ever changes it.
+    For single-precision values the error of the sum is far below their last digit, so the vector width hardly ever
+    changes it.
     """
     added = 0.0
     for j in range(values.size):
@@ -42,12 +43,12 @@ def row_total(values: Reals) -> float:
 def tile(
     first: tuple[Reals, ...], second: tuple[Reals, ...], row: Reals, col: Reals, tolerance: Any, shape: Shape
 ) -> float:
-    """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violations.
+    """Add the excess of all pairs of a tile to its row and column sums; return the weight of the violated pairs.
 
     Both sides of the tile are (u, v, m, weight). Two rows at a time share the loads of a column. The loop runs over
-    slices: with plain indices LLVM has to allow for negative ones and emits gathers, which is four times slower. It
-    sums nothing along a row: for sums in double precision LLVM would halve all its vectors. And its output arrays are
-    created here, so that LLVM knows that nothing overlaps.
+    slices: with plain indices LLVM must allow for negative indices and emits gathers, which are four times slower. The
+    loop sums nothing along a row, because LLVM would halve all vectors for sums in double precision. Its output arrays
+    are created here, so LLVM can assume that no arrays overlap.
     """
     (ui, vi, mi, wi), (uj, vj, mj, wj) = first, second
     zero = tolerance - tolerance  # has the precision of the arrays
@@ -83,11 +84,12 @@ def sweep(
     shape: Shape,
     sums: FloatArray,
 ) -> float:
-    """Add the excess of the blocks first, first + step, ... last with themselves and all later blocks to `sums`.
+    """Add the excess of blocks first, first + step, ... last with themselves and all later blocks to `sums`.
 
     `points` are (u, v, m, weight); `boxes`, low and high, (blocks, 3) each, bound the u, v and m of a block: if the
-    largest D between two blocks is at most the smallest d, no pair counts and the tile is skipped. Rows and columns of
-    a tile have the precision of the arrays, sums over tiles are float64. Returns the weight of the violations.
+    largest D between two blocks is at most the smallest d, no pair counts and the tile is skipped. Row and column sums
+    of a tile have the precision of the arrays; sums over tiles are float64. The function returns the weight of the
+    violated pairs.
     """
     (u, v, m, w), (low, high) = points, boxes
     first, last, step = part
@@ -141,11 +143,11 @@ def row_sums(
     out: Columns,
     shape: Shape,
 ) -> None:
-    """Write the sums of excess and of violations of the rows first .. last - 1 against all rows.
+    """Write the sums of excess and of violations for rows first .. last - 1 against all rows.
 
-    Rows are sorted by point (u, v) and score; those of point b are start[b] .. start[b+1] - 1. `weights` and `scores`
-    are the cumulative sums of w and w M within each point, from 0, so that they have one more entry per point. Scores
-    below M - d and above M + d are found by two pointers that only move up.
+    Rows are sorted by point (u, v) and score; the rows of point b are start[b] .. start[b+1] - 1. `weights` and
+    `scores` are the cumulative sums of w and w M within each point, from 0, so that they have one more entry per point.
+    Scores below M - d and above M + d are found by two pointers that only move up.
     """
     (u, v), (start, point), (score, weights, scores), (excess, violated) = points, where, rows, out
     first, last, tolerance = part
@@ -184,10 +186,10 @@ def cell_of(value: float, low: float, per_step: float, size: int) -> tuple[int, 
 
 @kernel()
 def bin_rows(people: Columns, scale: Columns, mass: FloatArray, own: FloatArray) -> None:
-    """Spread each row over the eight corners of its cell; add its products of q = 2 f (1 - f) at each level.
+    """Spread each row over the eight corners of its cell, and add its products of q = 2 f (1 - f) at each level.
 
     `survey` is empty if all rows have weight 1. `own` (levels, 4) receives the sums of v² times q_M, q_M q_E, q_M q_S
-    and q_M q_E q_S on grids of double, four times ... the step.
+    and q_M q_E q_S on the grids with one, two, four ... times the step.
     """
     (score, effort, aggregate, survey), (low, per_step), size = people, scale, mass.shape[0]
     for row in range(score.size):
@@ -218,7 +220,7 @@ def bin_rows(people: Columns, scale: Columns, mass: FloatArray, own: FloatArray)
 
 @kernel()
 def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray, out: FloatArray) -> None:
-    """Write the field at each row, linear between grid points, minus the row's excess with its own smear.
+    """Write the field interpolated at each row, minus the row's excess with its own spread.
 
     `own` holds the kernel at the steps (1, 0, 0), (1, 1, 0), (1, 0, 1) and (1, 1, 1).
     """
@@ -242,7 +244,7 @@ def field_at(people: Columns, scale: Columns, field: FloatArray, own: FloatArray
 
 @kernel()
 def lags(a: float, b: float, low: float, per_step: float, size: int) -> tuple[Lags, Shares]:
-    """Return the three possible grid lags of two linearly binned values, and their weights."""
+    """Return the three possible grid lags of two linearly binned values, and the weights of the lags."""
     i, f = cell_of(a, low, per_step, size)
     j, g = cell_of(b, low, per_step, size)
     steps = abs(i - j - 1), abs(i - j), abs(i - j + 1)
@@ -251,7 +253,7 @@ def lags(a: float, b: float, low: float, per_step: float, size: int) -> tuple[La
 
 @kernel()
 def smeared(table: FloatArray, x: tuple[Lags, Shares], y: tuple[Lags, Shares], z: tuple[Lags, Shares]) -> float:
-    """Return the mean of an even kernel, given at integer steps, over the lags of two points."""
+    """Return the mean of an even kernel, tabulated at integer steps, over the lags of two points."""
     total = 0.0
     for i in range(3):
         for j in range(3):
@@ -263,7 +265,7 @@ def smeared(table: FloatArray, x: tuple[Lags, Shares], y: tuple[Lags, Shares], z
 
 @kernel()
 def weighed(e: float, s: float, weight: float, shape: Shape) -> float:
-    """Return the distance for a difference in effort and one in aggregate."""
+    """Return the distance for a difference in effort and a difference in aggregate."""
     if len(shape) == 0:
         return float(np.sqrt(weight * e * e + (1.0 - weight) * s * s))
     return float(weight * e + (1.0 - weight) * s)
@@ -273,9 +275,9 @@ def weighed(e: float, s: float, weight: float, shape: Shape) -> float:
 def deviations(
     pairs: Columns, weight: float, tolerance: float, scale: Columns, tables: Columns, shape: Shape, out: FloatArray
 ) -> None:
-    """Write (pairs, 2) the bias of the extrapolated grid and of the grid of violations, for each pair.
+    """Write (pairs, 2) each pair's bias of the extrapolated grid and of the grid of violations.
 
-    `first` and `second` (3, pairs) hold score, effort and aggregate of the two people.
+    `first` and `second` (3, pairs) contain score, effort and aggregate of the two people.
     The tables are the kernels at integer steps of the coarse grid (of double step) and of the fine grid.
     """
     (first, second), (low, per_step), (coarse, fine, hits) = pairs, scale, tables
@@ -329,7 +331,7 @@ def bound(low: FloatArray, high: FloatArray, a: int, b: int, shape: Shape) -> fl
 
 @kernel()
 def block_bounds(low: FloatArray, high: FloatArray, shape: Shape, out: FloatArray) -> None:
-    """Write an upper bound of D - d between a row of each block and any row of it or a later block."""
+    """Write an upper bound of D - d between rows of each block and rows of the same or later blocks."""
     for a in range(out.size):
         out[a] = -1.0
         for b in range(a, out.size):
@@ -338,7 +340,7 @@ def block_bounds(low: FloatArray, high: FloatArray, shape: Shape, out: FloatArra
 
 @kernel()
 def before(excess: IntArray, pair: IntArray, a: int, b: int) -> bool:
-    """Return whether pair a of the list is worse than pair b: by excess, then by the people's numbers."""
+    """Return whether pair a of the list is worse than pair b, by excess and then by the people's numbers."""
     if excess[a] != excess[b]:
         return bool(excess[a] > excess[b])
     if pair[a, 0] != pair[b, 0]:
@@ -348,7 +350,7 @@ def before(excess: IntArray, pair: IntArray, a: int, b: int) -> bool:
 
 @kernel()
 def mildest(excess: IntArray, pair: IntArray, last: int) -> int:
-    """Return the mildest pair of the list, without the candidate at its end."""
+    """Return the index of the mildest pair in the list, without the candidate at the end."""
     for number in range(excess.size - 1):
         if before(excess, pair, last, number):
             last = number
@@ -357,9 +359,9 @@ def mildest(excess: IntArray, pair: IntArray, last: int) -> int:
 
 @kernel()
 def keep(excess: IntArray, pair: IntArray, last: int) -> int:
-    """Replace the mildest pair of the list by the candidate at its end, if that is worse; return the mildest.
+    """Replace the mildest pair by the candidate at the list's end if that is worse; return the mildest pair's index.
 
-    The list has one place more than the requested pairs, for the candidate.
+    The list has one more entry than the requested pairs, for the candidate.
     """
     candidate = excess.size - 1
     if not before(excess, pair, candidate, last):
@@ -378,7 +380,7 @@ def search_row(
     last: int,
     shape: Shape,
 ) -> int:
-    """Keep the worst pairs of one row with a range of columns in the list; return the mildest pair of the list."""
+    """Keep the worst pairs of one row with a range of columns; return the index of the mildest pair in the list."""
     (u, v, m), (excess, pair) = points, worst
     candidate = excess.size - 1
     for column in range(columns[0], columns[1]):
@@ -401,9 +403,9 @@ def search(
     worst: tuple[IntArray, IntArray],
     shape: Shape,
 ) -> None:
-    """Collect the worst pairs between the given blocks and all later ones in a list of excesses and pairs.
+    """Collect the worst pairs between `blocks` and all later blocks in a list of excesses and pairs.
 
-    `person` is the number of the first person on each row, -1 for padding.
+    `person` is the number of the first person on each row; -1 for padding.
     """
     (u, v, m), (low, high), (excess, pair) = points, boxes, worst
     size = u.size // low.shape[0]

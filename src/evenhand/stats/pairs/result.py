@@ -1,4 +1,4 @@
-"""Results of comparing all pairs: the value, its interval by the jackknife, and the difference of two values."""
+"""Results of comparing all pairs: individual fairness, its jackknife interval, and differences of two values."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ class PairFairness:
     method
         'strips', 'blocks', 'grid' or 'sampled'.
     error
-        The error of the value against the exact one over all pairs: 0 for the exact methods, else four standard errors.
+        The error of the value relative to the exact value over all pairs: 0 for the exact methods, otherwise four
+        standard errors.
     row_means
-        (people,) the mean of F_ij over all j != i: how fairly each person is treated. Exact for the exact methods, to
-        about three decimals for 'grid' (two if many share a value), None for 'sampled'.
+        (people,) the mean of F_ij over all j != i: how fairly each person is treated. They are exact for the exact
+        methods, accurate to about three decimals for 'grid' (two if many people share a value), and None for 'sampled'.
     survey_weight
-        (people,) the survey weights, of mean 1; None if all are equal. If `sampled_from` is given, the sum of squared
-        weights of each row.
+        (people,) the survey weights, of mean 1; None if all are equal. If `sampled_from` is not None, the sum of
+        squared weights of each row.
     sampled_from
-        The (effective) number of people represented by the row means of a sample; None if they are of all people.
+        The (effective) number of people represented by a sample's row means; None if the row means are of all people.
     people, weight
         The people whose pairs were compared (or the sample of them), and the weight of effort in their distance.
     lever
-        By how much the value falls with the spread of the scores to which these were shrunk, over that spread.
+        For shrunk scores, the decrease of the value per unit of the target spread (`allow_for_factor`); otherwise 0.
     spread, freedom
         The data of the interval: the standard error, `widened`, and its degrees of freedom.
     """
@@ -72,7 +73,7 @@ class PairFairness:
     freedom: float = field(default=float("nan"), repr=False)
 
     def at(self, confidence: float) -> PairFairness:
-        """Return the same with an interval of another confidence, without comparing pairs again.
+        """Return the same result with an interval of another confidence, without comparing pairs again.
 
         Examples
         --------
@@ -87,13 +88,13 @@ class PairFairness:
         return replace(self, low=low, high=high)
 
     def without_people(self) -> PairFairness:
-        """Return a copy without data on single people, which limits do not need."""
+        """Return a copy without data on single people, which the limits do not need."""
         return replace(self, row_means=None, survey_weight=None, people=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairDifference:
-    """The difference in individual fairness of two sets of scores for the same people, with its interval.
+    """The difference in individual fairness between two sets of scores for the same people, with its interval.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ class PairDifference:
     n
         Number of people.
     p_value
-        The smallest alpha at which the interval excludes 0; nan if there is none.
+        The smallest alpha at which the interval excludes 0; nan if there is no interval.
     spread, freedom, error
         The data of the interval: the standard error, `widened`, its degrees of freedom, and the numerical error.
     """
@@ -122,20 +123,20 @@ class PairDifference:
     error: float = field(default=0.0, repr=False)
 
     def at(self, confidence: float) -> PairDifference:
-        """Return the same with an interval of another confidence, without comparing pairs again."""
+        """Return the same difference with an interval of another confidence, without comparing pairs again."""
         half = float(t_quantile(self.freedom, confidence)) * self.spread + self.error
         return replace(self, low=self.value - half, high=self.value + half)
 
 
 def jackknife(row_means: FloatArray, value: float, people: ScoredPeople) -> tuple[float, float]:
-    r"""Return the standard error of a mean over all pairs, and its degrees of freedom.
+    r"""Return the jackknife standard error of a mean over all pairs, and its degrees of freedom.
 
     Leaving out person i changes U by 2 g_i (U - h_i) / (G - 2 g_i), with h_i the mean of the person's pairs, g_i =
     v_i (V - v_i) their weight, V = sum v and G = sum g; se² = (n-1)/n times the sum of the squares. With equal
     weights that is se = 2 sd(h) (n-1) / ((n-2) sqrt(n)). Degrees of freedom: V² / sum v² - 1 (Kish), n - 1 with
-    equal weights; but at most 2 n / (k - 1), with k the kurtosis of the changes: so many degrees has a chi-squared
-    variable that varies as the sum of squares does (Satterthwaite). Where few people cause nearly all unfairness, these
-    are few.
+    equal weights; but at most 2 n / (k - 1), with k the kurtosis of the changes: a chi-squared variable with this many
+    degrees of freedom varies as much as the sum of squares (Satterthwaite). The number is small where few people cause
+    nearly all unfairness.
 
     References
     ----------
@@ -168,12 +169,12 @@ def jackknife(row_means: FloatArray, value: float, people: ScoredPeople) -> tupl
 
 
 def widened(stderr: float, people: tuple[ScoredPeople, ...], weight: float, kish: float | None = None) -> float:
-    """Return a standard error that is valid even if differences are between pairs, not between people.
+    """Return a standard error that is valid even if fairness varies between pairs but not between people.
 
-    se + 2 sqrt(zeta2 / (n-1)) (n-1) / ((n-2) sqrt(n)), with zeta2 the variance of the values of pairs (for two models:
-    of their differences) and n Kish's number. If everybody's pairs are equally fair on average, the jackknife's error
-    goes to 0 faster than that of U: then the second term keeps it valid. In ordinary data it adds some percent. Data
-    cannot decide between the two cases.
+    The result is se + 2 sqrt(zeta2 / (n-1)) (n-1) / ((n-2) sqrt(n)), with zeta2 the variance of the values of pairs
+    (for two models: of their differences) and n Kish's number. If all people's pairs are equally fair on average, the
+    jackknife's standard error goes to 0 faster than the true one, and the second term keeps it valid. In ordinary data
+    this term adds a few percent. Data cannot distinguish the two cases.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def widened(stderr: float, people: tuple[ScoredPeople, ...], weight: float, kish
     weight
         Weight of effort in the distance.
     kish
-        The effective number of people, if these are a sample of them.
+        The effective number of people, if `people` is only a sample of them.
 
     References
     ----------
@@ -210,7 +211,7 @@ def widened(stderr: float, people: tuple[ScoredPeople, ...], weight: float, kish
 
 
 def limits(value: float, stderr: float, freedom: float, confidence: float, error: float) -> tuple[float, float]:
-    """Return 1 - (1 - U) exp(± t se / (1 - U)), within [0, 1], widened by the numerical error; nan if U = 1.
+    """Return 1 - (1 - U) exp(± t se / (1 - U)) within [0, 1], widened by the numerical error; nan if U = 1.
 
     Examples
     --------
@@ -234,7 +235,7 @@ def summarise(
     confidence: float,
     exact: tuple[float, float] | None = None,
 ) -> PairFairness:
-    """Return the result from each person's sum of v_j max(0, D_ij - d_ij), and the summed weight of violations.
+    """Return the result from each person's sum of v_j max(0, D_ij - d_ij) and the weight of violated pairs.
 
     Parameters
     ----------
@@ -251,8 +252,7 @@ def summarise(
     confidence
         Two-sided confidence.
     exact
-        The value and its numerical error if they are known better than from the sums; the row means are then shifted to
-        that mean.
+        A more precise value and its numerical error, if available; the row means are then shifted to this value.
     """
     row_means = 1.0 - row_excess / people.others
     mean = 1.0 - float(np.sum(people.weights * row_excess)) / (2.0 * people.pair_weight)
@@ -283,9 +283,9 @@ def summarise(
 
 
 def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairDifference:
-    """Return the difference in fairness between two sets of scores for the same people.
+    """Return the difference in individual fairness between two sets of scores for the same people.
 
-    The difference of two means over the same pairs is itself one, of F - F': its jackknife needs only the differences
+    The difference of two means over the same pairs is the mean of F - F', so its jackknife needs only the differences
     of the row means. The interval is value ± t se (`_spread_of_difference`), widened by the numerical errors of both.
 
     Parameters
@@ -340,12 +340,13 @@ def compare(a: PairFairness, b: PairFairness, confidence: float = 0.95) -> PairD
 
 
 def _spread_of_difference(a: PairFairness, b: PairFairness, away: FloatArray, stderr: float) -> float:
-    """Return the standard error of a difference, from how far row means are from it and the jackknife's error.
+    """Return the standard error of a difference, from the deviations of row means and the jackknife's standard error.
 
-    - sqrt(se² + 4 zeta / (n (n - 1))), zeta the variance of pairs beyond that of people, zeta2 - 2 zeta1: twice what
-      it adds to the variance of the difference. At equal spread, what varies alike in both models' pairs cancels, so
-      that the difference is nearly normal even if its error is between pairs.
-    - `widened`, if few people cause nearly all of it, so that the jackknife's error is often far too small. With k =
+    - sqrt(se² + 4 zeta / (n (n - 1))), zeta the variance between pairs beyond the variance between people, zeta2 - 2
+      zeta1: twice its contribution to the variance of the difference. At equal spread, common variation of both models'
+      pairs cancels, so the difference is nearly normal even if its error is between pairs.
+    - `widened`, if few people cause nearly all of the variance, so that the jackknife's error is often far too small.
+      With k =
       (sum x²)² / sum x⁴ people who carry the variance, its share is (6 / k)², at most 1.
     """
     assert a.people is not None  # noqa: S101
@@ -362,7 +363,7 @@ def _spread_of_difference(a: PairFairness, b: PairFairness, away: FloatArray, st
 
 
 def _pair_spread(a: PairFairness, b: PairFairness) -> float:
-    """Return the standard deviation over pairs of a difference, with the influence of the factor of shrunk scores."""
+    """Return the standard deviation over pairs of a difference, including the influence of the shrinkage factor."""
     people, other = a.people, b.people
     assert people is not None  # noqa: S101
     assert other is not None  # noqa: S101
@@ -383,7 +384,7 @@ def _p_value(value: float, stderr: float, error: float, freedom: float) -> float
 
 
 def weighted_spread(values: FloatArray, weights: FloatArray) -> float:
-    """Return the weighted standard deviation.
+    """Return the weighted standard deviation of values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Individual fairness of several models at equal spread of their scores, since a smaller spread alone raises it."""
+"""Individual fairness of several models at equal spread of scores, since a smaller spread alone raises it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Spreads = Mapping[str, PairFairness]
 
 
 def spread_of(score: ArrayLike, survey_weight: ArrayLike | None = None) -> PairFairness:
-    """Return individual fairness among people who do not differ: 1 - G, G the mean absolute difference of two scores.
+    """Return individual fairness at distance 0: 1 minus the mean absolute difference of two scores.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def spread_of(score: ArrayLike, survey_weight: ArrayLike | None = None) -> PairF
 
 
 def shrinkages(spreads: Spreads) -> dict[tuple[str, str], float]:
-    """Return, for every two models, the one whose scores differ more, the other, and the factor that makes them equal.
+    """Return, for every two models, the one with the wider scores, the other, and the factor for equal spread.
 
-    Scores times c <= 1 have c times the differences, as scores shrunk towards their mean have.
+    Multiplying scores by c <= 1 multiplies their differences by c, like shrinking the scores towards their mean.
 
     Examples
     --------
@@ -58,8 +58,9 @@ class FairnessOfModels:
 
     Parameters
     ----------
-    own : of every model and weight.
-    shrunk : of a model, another whose scores differ less, and a weight: with scores shrunk to the spread of the other.
+    own : the result of every model and weight.
+    shrunk : for a model, another model with a smaller spread of scores, and a weight: the result with scores shrunk to
+        the other's spread.
     spreads : the spread of every model's scores.
     """
 
@@ -69,7 +70,7 @@ class FairnessOfModels:
 
     @classmethod
     def of(cls, found: Mapping[tuple[str, str, float], PairFairness], spreads: Spreads) -> FairnessOfModels:
-        """Return them from individual fairness of every model at its own spread (its name twice) and at others'."""
+        """Return the results, separated by whether scores are at the model's own spread or at another model's."""
         return cls(
             own={(model, weight): each for (model, to, weight), each in found.items() if model == to},
             shrunk={
@@ -100,15 +101,15 @@ class FairnessOfModels:
 
 
 def allow_for_factor(shrunk: PairFairness, own: PairFairness, to: PairFairness) -> PairFairness:
-    """Return individual fairness of shrunk scores with row means that hold the estimated factor's influence.
+    """Return individual fairness of shrunk scores, with row means that include the influence of the estimated factor.
 
     With c = G' / G the mean over pairs of max(0, c D - d) has the derivative k = mean(D; c D > d) in c, and c changes
-    with a pair by (D' - c D) / G. So F is replaced by F - k (D' - c D) / G, which has the same mean.
+    with a pair by (D' - c D) / G. F is therefore replaced by F - k (D' - c D) / G, which has the same mean.
 
     Parameters
     ----------
-    shrunk : of the scores times c.
-    own, to : the spread of these scores, and that to which they were shrunk.
+    shrunk : the result for the scores times c.
+    own, to : the spread of the original scores, and the spread to which they were shrunk.
 
     References
     ----------
@@ -127,7 +128,7 @@ def allow_for_factor(shrunk: PairFairness, own: PairFairness, to: PairFairness) 
 
 
 def _slope(shrunk: PairFairness, factor: float) -> float:
-    """Return the mean over all pairs of D, counted where c D > d: of the share of them, and of some of their D."""
+    """Return the mean over all pairs of D where c D > d, and 0 elsewhere, estimated from some of the pairs."""
     people = shrunk.people
     assert people is not None  # noqa: S101
     survey = () if people.survey is None else (people.survey,)

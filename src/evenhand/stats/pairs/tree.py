@@ -1,7 +1,7 @@
-"""Compiled loops that order rows along a k-d tree, for `exact`. Import only where one is called: needs numba.
+"""Compiled loops that order rows along a k-d tree, for `exact`. Import only where needed: this imports numba.
 
-They only compare and move numbers, so that every processor finds the same order. NumPy's `argpartition` would not: its
-arrangement of the halves depends on the width of the processor's vectors.
+They only compare and move numbers, so every processor produces the same order. NumPy's `argpartition` does not, because
+its arrangement of the halves depends on the processor's vector width.
 
 References
 ----------
@@ -21,7 +21,7 @@ _DEEPEST = 128  # parts still to be halved: one per level, with at most 64 level
 
 @kernel()
 def widest_axis(points: FloatArray, start: int, end: int) -> int:
-    """Return the axis along which the positions from `start` to before `end` spread the most."""
+    """Return the axis with the largest range over positions `start` to before `end`."""
     widest, spread = 0, -1.0
     for axis in range(points.shape[0]):
         values = points[axis, start:end]
@@ -35,7 +35,7 @@ def widest_axis(points: FloatArray, start: int, end: int) -> int:
 
 @kernel()
 def move_halves(points: FloatArray, order: IntArray, part: tuple[int, int, int], axis: int) -> None:
-    """Move the lower values of an axis between start and end before the middle, the others after it."""
+    """Move the lower values of an axis before the middle of a range and the higher values after it."""
     start, middle, end = part
     values = points[axis]
     low, high = start, end - 1
@@ -68,7 +68,7 @@ def move_halves(points: FloatArray, order: IntArray, part: tuple[int, int, int],
 
 @kernel()
 def arrange(points: FloatArray, order: IntArray, block: int) -> None:
-    """Order positions along the tree, down to parts of at most `block` of them."""
+    """Order positions along the tree, down to parts of at most `block` positions."""
     waiting = np.empty((_DEEPEST, 2), dtype=np.int64)
     waiting[0, 0], waiting[0, 1] = 0, order.size
     count = 1
