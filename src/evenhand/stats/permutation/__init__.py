@@ -1,4 +1,4 @@
-"""The studentised permutation of two groups: one test and the interval that inverts it, for any mean of people."""
+"""Studentised permutation of two groups: a test of any mean, and the interval that inverts it."""
 
 from evenhand.stats.permutation.groups import GroupedValues
 from evenhand.stats.permutation.means import MeanComparison, compare_means, compare_moments

@@ -1,4 +1,4 @@
-"""Cells of two groups, and the studentised difference of their means if people are assigned to groups at random."""
+"""Cells of two groups, and the studentised difference of their means under random assignment to groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_DIFFERENCE = 1e-13  # of means in standard deviations, by rounding
 
 
 class Means(NamedTuple):
-    """Standardised means of two groups, the squares of their standard errors, and the effective numbers of people."""
+    """Standardised means of two groups, their squared standard errors, and effective numbers of people."""
 
     mean: FloatArray
     variance: FloatArray
@@ -38,9 +38,9 @@ class TwoGroupCells:
     Attributes
     ----------
     values, weights, strata
-        (C,) of each cell; strata are 0 ... S - 1, in the order of their contents.
+        (C,) the value, weight and stratum of each cell; strata are 0 ... S - 1, in the order of their contents.
     counts
-        (2, C) people of both groups; in every stratum there are some of both.
+        (2, C) the number of people of both groups; every stratum contains people of both.
     shares
         (S,) the strata's shares in the standardised means; they sum to 1.
     """
@@ -57,17 +57,17 @@ class TwoGroupCells:
         return np.searchsorted(self.strata, np.arange(self.shares.size))
 
     def by_stratum(self, numbers: npt.NDArray[np.generic]) -> FloatArray:
-        """Return the sums over each stratum of numbers whose last axis is cells."""
+        """Return the sums over each stratum of an array whose last axis is cells."""
         return np.asarray(np.add.reduceat(numbers.astype(np.float64), self.start, axis=-1))
 
     @cached_property
     def people(self) -> FloatArray:
-        """(2, S) people by group and stratum."""
+        """(2, S) the number of people by group and stratum."""
         return self.by_stratum(self.counts)
 
     @cached_property
     def centre(self) -> tuple[float, float]:
-        """The pooled mean, and the pooled standard deviation, or 1 if there is none."""
+        """The pooled mean, and the pooled standard deviation (1 if it is 0)."""
         weight = self.counts.sum(axis=0) * self.weights
         mean = float(np.average(self.values, weights=weight))
         spread = float(np.sqrt(np.average((self.values - mean) ** 2, weights=weight)))
@@ -75,7 +75,7 @@ class TwoGroupCells:
 
     @cached_property
     def columns(self) -> FloatArray:
-        """(C, Q) what is summed: z and z² or, with weights, w, w z, w², w² z and w² z²."""
+        """(C, Q) the summed columns: z and z² or, with weights, w, w z, w², w² z and w² z²."""
         mean, spread = self.centre
         z, w = (self.values - mean) / spread, self.weights
         if (w == 1.0).all():
@@ -88,7 +88,7 @@ class TwoGroupCells:
         return np.moveaxis(self.by_stratum(self.counts[:, np.newaxis] * self.columns.T), 1, 2)
 
     def means(self) -> Means:
-        """Return the means of both groups in the units of the values."""
+        """Return the means of both groups, with their variances and effective sizes, in the units of the values."""
         mean, variance = np.concatenate([self._means(self.sums[[g]], self.people[g]) for g in (0, 1)], axis=1)
         centre, spread = self.centre
         weight, _, squares, *_ = self._split(self.sums, self.people)
@@ -97,7 +97,7 @@ class TwoGroupCells:
         return Means(within, spread**2 * variance, effective)
 
     def _means(self, sums: FloatArray, people: FloatArray) -> FloatArray:
-        """Return standardised means of z and the squares of their standard errors (2, B), from sums (B, S, Q)."""
+        """Return (2, B) standardised means of z and their squared standard errors, from sums (B, S, Q)."""
         from evenhand.stats.permutation.kernels import standardise
 
         found = np.empty((2, len(sums)))
@@ -106,7 +106,7 @@ class TwoGroupCells:
 
     @cached_property
     def _pooled_variance(self) -> FloatArray:
-        """(S,) the variance of a person's value in each stratum, whatever the group."""
+        """(S,) the variance of a person's value in each stratum, over both groups."""
         n = self.people.sum(axis=0)
         w, wz, ww, wwz, wwzz = self._split(self.sums.sum(axis=0), n)
         mean = wz / w
@@ -120,11 +120,11 @@ class TwoGroupCells:
         return people, sums[..., 0], people, sums[..., 0], sums[..., 1]
 
     def statistics(self, first: FloatArray) -> npt.NDArray[np.float32]:
-        """Return t of assignments, from the sums (B, S, Q) of the people assigned to the first group."""
+        """Return the single-precision t of assignments, from the sums (B, S, Q) over the first group."""
         return self.studentised(first).astype(np.float32)
 
     def studentised(self, first: FloatArray) -> FloatArray:
-        """Return the same in double precision."""
+        """Return the double-precision t of assignments, from the sums (B, S, Q) over the first group."""
         mean, variance = self._means(first, self.people[0])
         other_mean, other_variance = self._means(self.sums.sum(axis=0) - first, self.people[1])
         away, square = mean - other_mean, variance + other_variance
@@ -134,8 +134,8 @@ class TwoGroupCells:
     def shape(self) -> tuple[float, float]:
         """Return the skewness and the fourth standardised moment of the difference of means over assignments.
 
-        With e = w (z - mean) of a person, mean weight 1, and the shares p of strata: sum p³ E e³ (1/n_a² - 1/n_b²) over
-        V^(3/2), and sum p⁴ E e⁴ (1/n_a³ + 1/n_b³) over V², V = sum p² E e² (1/n_a + 1/n_b).
+        With e = w (z - mean) for a person (mean weight 1), the shares p of strata and V = sum p² E e² (1/n_a + 1/n_b),
+        they are sum p³ E e³ (1/n_a² - 1/n_b²) / V^(3/2) and sum p⁴ E e⁴ (1/n_a³ + 1/n_b³) / V².
         """
         pooled = self.counts.sum(axis=0)
         size, weight = self.by_stratum(pooled), self.by_stratum(pooled * self.weights)
@@ -149,7 +149,7 @@ class TwoGroupCells:
     # The order that contents decide ---------------------------------------------------------------------------
 
     def oriented(self) -> tuple[TwoGroupCells, bool]:
-        """Return the cells with groups and strata in the order of their contents, and whether groups changed places."""
+        """Return the cells with groups and strata ordered by content, and whether the groups were exchanged."""
         straight, swapped = self._keys(self.counts), self._keys(self.counts[::-1])
         is_swapped = sorted(swapped) < sorted(straight)
         keys = swapped if is_swapped else straight
@@ -171,7 +171,7 @@ class TwoGroupCells:
         )
 
     def _keys(self, counts: IntArray) -> list[tuple[int, bytes]]:
-        """Return a key of each stratum's contents."""
+        """Return a sort key of each stratum's contents."""
         parts = [slice(a, b) for a, b in pairwise([*self.start.tolist(), self.values.size])]
         return [
             (
@@ -184,7 +184,7 @@ class TwoGroupCells:
     # Draws ----------------------------------------------------------------------------------------------------
 
     def draw(self, number: int) -> npt.NDArray[np.float32]:
-        """Return sorted statistics of random assignments; the first ones are the same for any number."""
+        """Return sorted statistics of random assignments; a larger `number` keeps the earlier draws."""
         cells = self.merged()
         key = cells.key()
         take, total = cells.people.min(axis=0).astype(np.int64), cells.sums.sum(axis=0)
@@ -195,17 +195,17 @@ class TwoGroupCells:
         return np.sort(np.concatenate(parts))
 
     def key(self, *more: npt.NDArray[np.generic]) -> int:
-        """Return a number from the pooled values and the sizes, and more."""
+        """Return a seed computed from the pooled values, the group sizes, and the arrays in `more`."""
         pooled = self.counts.sum(axis=0)
         return int.from_bytes(_digest(self.values, self.weights, self.shares, self.people, pooled, *more))
 
     @property
     def shuffling_is_faster(self) -> bool:
-        """Whether people are drawn one by one, and not the number of each cell."""
+        """Whether drawing people one by one is faster than drawing a number for each cell."""
         return bool(self.people.min(axis=0).sum() <= _CELL * self.values.size)
 
     def _shuffles(self, take: IntArray, key: int, number: int, batch: int) -> Iterator[FloatArray]:
-        """Yield the sums (B, S, Q) of `take` people of each stratum, drawn one by one."""
+        """Yield the sums (B, S, Q) over `take` people of each stratum, drawn one by one."""
         from evenhand.stats.permutation.kernels import shuffle_sums
 
         people = np.repeat(np.arange(self.values.size), self.counts.sum(axis=0))
@@ -217,7 +217,7 @@ class TwoGroupCells:
             yield sums
 
     def _hypergeometric(self, take: IntArray, key: int, number: int, batch: int) -> Iterator[FloatArray]:
-        """Yield the same sums from numbers drawn for each cell."""
+        """Yield the sums (B, S, Q) over `take` people of each stratum, from a number drawn for each cell."""
         streams = np.random.SeedSequence(key).spawn(take.size)
         rngs = [np.random.Generator(np.random.PCG64(stream)) for stream in streams]
         pooled, ends = self.counts.sum(axis=0), [*self.start.tolist(), self.values.size]
@@ -229,7 +229,7 @@ class TwoGroupCells:
             yield sums
 
     def merged(self) -> TwoGroupCells:
-        """Return the cells, those of nearly equal values merged at their mean if there are too many to draw."""
+        """Return the cells, merging nearly equal values at their mean if there are too many cells to draw."""
         if min(self.people.min(axis=0).sum(), _CELL * self.values.size) <= _MOST_WORK:
             return self
         mean, spread = self.centre
@@ -250,7 +250,7 @@ class TwoGroupCells:
 def shape_of(
     second: FloatArray, third: FloatArray, fourth: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[float, float]:
-    """Return skewness and fourth standardised moment from the moments of people by stratum: see `shape`."""
+    """Return the skewness and fourth standardised moment of `TwoGroupCells.shape` from moments by stratum."""
     variance = float((second * (1 / n_a + 1 / n_b)).sum())
     if variance <= 0:
         return 0.0, 0.0
@@ -268,7 +268,7 @@ def two_group_cells(
     strata: ArrayLike | None = None,
     shares: ArrayLike | None = None,
 ) -> TwoGroupCells | None:
-    """Return the cells of two groups in strata where both have people; None if there are none."""
+    """Return the cells of two groups in strata with people of both groups; None without such strata."""
     value = np.asarray(values, dtype=np.float64).ravel()
     counts = np.stack([_column(array, value.size, np.int64) for array in (counts_a, counts_b)])
     weight = np.ones(value.size) if weights is None else _column(weights, value.size, np.float64)
@@ -297,7 +297,7 @@ def two_group_cells(
 
 
 def _distinct(*keys: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Return a row of each distinct combination, in order, and the number of every row's combination."""
+    """Return one row of each distinct combination, in order, and the combination's number for every row."""
     order = np.lexsort(keys[::-1])
     is_new = np.zeros(order.size, dtype=np.bool_)
     is_new[0] = True
@@ -316,7 +316,7 @@ def _column(array: ArrayLike, size: int, kind: npt.DTypeLike) -> npt.NDArray[np.
 
 
 def _rounded(values: FloatArray) -> FloatArray:
-    """Return values to 12 digits of their range: the last ones depend on the order of summation."""
+    """Return values rounded to 12 digits of their range, since later digits depend on the order of summation."""
     largest = float(np.ptp(values) or np.abs(values).max())
     digits = _DIGITS - (int(np.floor(np.log10(largest))) + 1 if largest > 0 else 0)
     scale = 10.0**digits if abs(digits) < 300 else 1.0

@@ -1,4 +1,4 @@
-"""People of several groups, of whom any two sets of groups can be compared."""
+"""Values of people in several groups, to compare any two sets of groups."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MOST_VALUES = 2**14  # distinct values; beyond, equal bins of their range
 
 @dataclass(frozen=True, eq=False)
 class GroupedValues:
-    """Values of people, in entries of one or more people of one group.
+    """Values of people, as entries that represent one or more people of one group.
 
-    Moments of all groups are summed once, and tell whether a comparison needs draws; only then are people counted by
-    value. More than 16,384 distinct values without weights are then merged in equal bins of their range.
+    Moments of all groups are summed once and show whether a comparison needs draws; only then are people counted by
+    value. Without weights, more than 16,384 distinct values are merged in equal bins of their range.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class GroupedValues:
     groups: int
 
     def merged(self) -> GroupedValues:
-        """Return the people with more than 100,000 different weights merged in bins, at the mean of each.
+        """Return the values, merged at bin means if there are more than 100,000 weighted entries.
 
         Values are binned in 512 parts of their range, weights in steps of 2 %.
         """
@@ -76,7 +76,7 @@ class GroupedValues:
         return GroupedValues(value[used], counts[entries].astype(np.int64), codes, weight[used], self.groups)
 
     def having(self, values: FloatArray, used: BoolArray) -> GroupedValues:
-        """Return other values of the entries that are used."""
+        """Return the used entries with other values."""
         weights = None if self.weights is None else self.weights[used]
         return GroupedValues(values[used], self.people[used], self.codes[used], weights, self.groups)
 
@@ -88,7 +88,7 @@ class GroupedValues:
         alpha: float = 0.05,
         level: float | None = None,
     ) -> MeanComparison:
-        """Return the comparison of the means of two sets of groups: see `compare_means`."""
+        """Return the comparison of the means of two sets of groups; see `compare_means`."""
         rough, levels = self.approximate(first, second, bounds), (alpha, alpha if level is None else level)
         if rough is not None and _is_enough(rough, levels):
             return rough
@@ -100,7 +100,7 @@ class GroupedValues:
     def approximate(
         self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, bounds: tuple[float, float]
     ) -> MeanComparison | None:
-        """Return the comparison by moments alone, however coarse; None if a set has no people or no variance."""
+        """Return a comparison from moments alone, however coarse; None if a set has no people or no variance."""
         a, b = (self.moments[:, :, groups].sum(axis=2) for groups in (first, second))
         if min(a[0, 0], b[0, 0]) == 0:
             return None
@@ -111,7 +111,7 @@ class GroupedValues:
 
     @cached_property
     def scale(self) -> tuple[float, float]:
-        """The mean and the standard deviation of all people, or 1 if there is none."""
+        """The mean and the standard deviation of all people's values; the latter is 1 if it is 0."""
         mean = float(np.average(self.values, weights=self.people))
         spread = float(np.sqrt(np.average((self.values - mean) ** 2, weights=self.people)))
         return mean, spread if spread > 0 else 1.0
@@ -122,7 +122,7 @@ class GroupedValues:
 
     @cached_property
     def moments(self) -> FloatArray:
-        """(5, 5, groups) the sums of w^k z^j over people; w^0 z^0 counts them."""
+        """(5, 5, groups) the sums of w^k z^j over people; w^0 z^0 is their number."""
         from evenhand.stats.compiled import add_powers, add_weighted_powers
 
         found = np.zeros((5, 5, self.groups))
@@ -151,7 +151,7 @@ class GroupedValues:
     def _cells_of(
         self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray
     ) -> tuple[FloatArray, IntArray, IntArray, FloatArray | None]:
-        """Return the values, both sets' people with each, and the weights."""
+        """Return the values, the number of people of both sets with each value, and the weights."""
         if self.weights is None:
             values, counts = self._cells
             a, b = (counts[groups].sum(axis=0) for groups in (first, second))
@@ -164,7 +164,7 @@ class GroupedValues:
 
     @cached_property
     def _cells(self) -> tuple[FloatArray, IntArray]:
-        """The distinct values, or the means of their bins, and (groups, values) people."""
+        """The distinct values, or the means of their bins, and (groups, values) the number of people."""
         values, cell = np.unique(self.values, return_inverse=True)
         if values.size > _MOST_VALUES:
             low, high = values[0], values[-1]
@@ -178,12 +178,12 @@ class GroupedValues:
 
 
 def _is_enough(rough: MeanComparison, levels: tuple[float, float], values: int = 0) -> bool:
-    """Return whether a comparison by moments needs no draws."""
+    """Return whether a comparison from moments is precise enough without draws."""
     return isinstance(rough.reference, Approximated) and is_fine(rough.reference, rough.t, levels, values)
 
 
 def _shape(a: FloatArray, b: FloatArray) -> tuple[float, float]:
-    """Return the skewness and the fourth standardised moment of the difference of means, from two sets' moments."""
+    """Return the skewness and fourth standardised moment of the difference of means, from two sets' moments."""
     pooled = a + b
     size, weight = pooled[0, 0], pooled[1, 0]
     mean = pooled[1, 1] / weight

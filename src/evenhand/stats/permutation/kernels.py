@@ -1,4 +1,4 @@
-"""Compiled loops of the studentised permutation. Import only where one is called: this imports numba."""
+"""Compiled loops of the studentised permutation. Import only where needed: this imports numba."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def shuffle_sums(
 ) -> None:
     """Add the columns (C, Q) of people drawn without replacement to `sums` (B, S, Q), for draws first, first + 1, ...
 
-    `people` has the cell of each person, part after part, and stays shuffled; `parts` has each part's first person, its
-    stratum, and (B, parts) how many to draw, or (1, parts) if that is always the same. Each loop does one thing, so
-    that numbers of several people are computed at once.
+    `people` contains the cell of each person, part after part, and stays shuffled. `parts` contains each part's first
+    person, its stratum, and the number of people to draw: (B, parts), or (1, parts) for the same number in all draws.
+    Each loop does one thing, so the compiler can process several people at once.
     """
     start, stratum, takes = parts
     drawn = np.empty(takes.max(), dtype=np.int64)
@@ -48,12 +48,12 @@ def shuffle_sums(
 
 @kernel()
 def tilted_takes(key: np.uint64, chances: FloatArray, sums: FloatArray, least: IntArray, out: IntArray) -> None:
-    """Write into `out` (B, parts) how many people of each part are drawn, together `take`, if their odds differ.
+    """Write the number of people drawn from each part into `out` (B, parts), for unequal odds and a fixed total.
 
     Parameters
     ----------
-    chances : (parts, K) of least, least + 1, ... people of a part, if each were drawn on its own.
-    sums : (parts + 1, take + 1) the chances that so many are drawn of this part and all later ones.
+    chances : (parts, K) the probabilities of least, least + 1, ... people of a part under independent draws.
+    sums : (parts + 1, take + 1) the probabilities of each number of people from this part and all later parts.
     least : (parts,) see `chances`.
     """
     for draw in range(out.shape[0]):
@@ -76,21 +76,21 @@ def tilted_takes(key: np.uint64, chances: FloatArray, sums: FloatArray, least: I
 
 @kernel()
 def row_variance(ww: float, wwz: float, wwzz: float, mean: float) -> float:
-    """Return the variance of a person's value about a mean, from the sums of w², w² z and w² z²; 0 if rounding."""
+    """Return the variance of a person's value about a mean, from sums of w², w² z and w² z²; 0 if only rounding."""
     row = (wwzz - 2.0 * mean * wwz + mean * mean * ww) / ww
     return row if row > _NO_VARIANCE * (wwzz / ww + _NO_VARIANCE) else 0.0
 
 
 @kernel()
 def standardise(sums: FloatArray, people: FloatArray, shares: FloatArray, pooled: FloatArray, out: FloatArray) -> None:
-    """Write standardised means and the squares of their standard errors into `out` (2, B).
+    """Write (2, B) standardised means and their squared standard errors into `out`.
 
     Parameters
     ----------
     sums : (B, S, Q) of z and z² over the people of each stratum; with weights, of w, w z, w², w² z and w² z².
-    people : (S,) how many they are.
-    shares : (S,) of the strata.
-    pooled : (S,) the variance of a person's value where there is only one.
+    people : (S,) the number of people.
+    shares : (S,) the strata's shares in the mean.
+    pooled : (S,) the variance of a person's value in strata with only one person.
     """
     for draw in range(sums.shape[0]):
         mean_of_all, variance_of_all = 0.0, 0.0

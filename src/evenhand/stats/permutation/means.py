@@ -1,4 +1,4 @@
-"""Comparison of two groups' means by the studentised permutation: a test, and the interval that inverts it."""
+"""Comparison of two groups' means by studentised permutation: a test, and the interval that inverts it."""
 
 from __future__ import annotations
 
@@ -33,23 +33,25 @@ class MeanComparison:
     Attributes
     ----------
     mean_a, mean_b
-        The means; with strata, the standardised ones.
+        The means; with strata, the standardised means.
     variance_a, variance_b
         The squares of their standard errors.
     effective
         The effective number of people of both groups: 1 / sum s² over people of share s in the mean.
     contrast
-        What `estimate`, `p_value` and `limits` are about.
+        The contrast of `estimate`, `p_value` and `limits`.
     basis
-        What they rest on: "permutation"; its "approximation" by moments, for large samples; "bounds" if a group has no
-        variance: then the limits rest on those of the values, too; "none" if a group has no people to compare.
+        The method behind test and limits: "permutation"; its "approximation" by moments, for large samples; "bounds" if
+        a group has no variance, so that the limits also use the bounds of the values; "none" if a group has no people
+        to compare.
     carriers
-        About how many people of the smaller group carry the variance: n over the pooled kurtosis. Below 5 a group may
-        have seen no extreme value: the test stays exact for equal distributions, but the interval covers less.
+        Approximate number of people of the smaller group who cause the variance: n over the pooled kurtosis. Below 5, a
+        group's sample may contain no extreme value: the test stays exact for equal distributions, but the interval
+        covers less often.
     reference
-        The distribution of t if groups do not matter.
+        The distribution of t under random assignment to groups.
     bounds
-        The least and the largest possible value.
+        The smallest and the largest possible value.
     """
 
     mean_a: float
@@ -64,7 +66,7 @@ class MeanComparison:
     bounds: tuple[float, float]
 
     def swapped(self) -> MeanComparison:
-        """Return the comparison of b with a."""
+        """Return the comparison with groups a and b exchanged."""
         return MeanComparison(
             self.mean_b,
             self.mean_a,
@@ -92,12 +94,12 @@ class MeanComparison:
 
     @property
     def rests_on(self) -> str:
-        """The basis, or "few people" if fewer than 5 of the smaller group carry the variance."""
+        """The basis, or "few people" if fewer than 5 people of the smaller group cause the variance."""
         return "few people" if self.basis == "permutation" and self.carriers < _FEW_CARRIERS else self.basis
 
     @property
     def draws(self) -> int:
-        """The number of permutations; 0 if nothing was drawn."""
+        """The number of drawn permutations; 0 for an approximation."""
         return self.reference.draws
 
     @property
@@ -107,11 +109,11 @@ class MeanComparison:
 
     @cached_property
     def p_value(self) -> float:
-        """The smallest alpha at which `limits` exclude equality; nan if nothing can be compared."""
+        """The smallest alpha at which `limits` exclude equality; nan if a group has no people."""
         return self.p_at(self._equality)
 
     def p_at(self, null: float) -> float:
-        """Return the smallest alpha at which `limits` exclude this difference or ratio."""
+        """Return the smallest alpha at which `limits` exclude the difference or ratio `null`."""
         if self.basis == "none":
             return float("nan")
         if self.basis == "bounds" and null != self._equality:
@@ -132,7 +134,7 @@ class MeanComparison:
 
     @property
     def t(self) -> float:
-        """The statistic of equality: the difference of means over its standard error."""
+        """The statistic of equality: the difference of means divided by its standard error."""
         return self._t(self._equality)
 
     @property
@@ -140,7 +142,7 @@ class MeanComparison:
         return 0.0 if self.contrast == "difference" else 1.0
 
     def _t(self, null: float) -> float:
-        """Return (mean_a - mean_b - d) / se or (mean_a - r mean_b) / se, to the digits of the draws."""
+        """Return (mean_a - mean_b - d) / se or (mean_a - r mean_b) / se, rounded to the precision of the draws."""
         r, d = (1.0, null) if self.contrast == "difference" else (null, 0.0)
         return studentised(self.mean_a - r * self.mean_b - d, self.variance_a + r * r * self.variance_b)
 
@@ -150,7 +152,7 @@ class MeanComparison:
         return (observed - t) * self.stderr if np.isfinite(t) else -t
 
     def _ratio_at(self, t: float, observed: float) -> float:
-        """Return the r with (mean_a - r mean_b) / sqrt(variance_a + r² variance_b) = t (Fieller); t falls with r."""
+        """Return the ratio r at which the statistic equals t (Fieller)."""
         a, b, va, vb = self.mean_a, self.mean_b, self.variance_a, self.variance_b
         if np.isinf(t) or t * np.sqrt(va) >= a or -t * np.sqrt(vb) >= b:
             return 0.0 if t > 0 else float("inf")
@@ -170,7 +172,7 @@ class MeanComparison:
         return combine(self.mean_a, sides[0], self.mean_b, sides[1])
 
     def _widened(self, low: float, high: float, alpha: float) -> tuple[float, float]:
-        """Return limits no nearer than those of bounded values, but for the end by which the test excludes equality."""
+        """Return limits at least as wide as for bounded values, except where the test excludes equality."""
         equal = self._equality
         least, most = (float(end) for end in self._bounded(alpha / 2))
         if self.p_value >= alpha:
@@ -181,18 +183,18 @@ class MeanComparison:
 
 
 def _beyond(null: float, limits: tuple[float, float]) -> float:
-    """Return the distance of limits from a value; negative if they include it."""
+    """Return the distance from a value to the limits that exclude it; negative if they include it."""
     return max(limits[0] - null, null - limits[1])
 
 
 def studentised(away: float, variance: float) -> float:
-    """Return away / sqrt(variance) to the digits of the draws; infinite without variance."""
+    """Return away / sqrt(variance) rounded to the precision of the draws; infinite without variance."""
     with np.errstate(divide="ignore"):
         return float(np.float32(away / np.sqrt(variance))) if away else 0.0
 
 
 def _limits_within(mean: float, variance: float, people: float, bounds: tuple[float, float], tail: float) -> Interval:
-    """Return Student's limits of a mean; without variance, exact limits: the unseen share is at most 1 - tail^(1/n)."""
+    """Return Student's limits of a mean, or without variance the exact limits for an unseen share of 1 - tail^(1/n)."""
     if variance > 0:
         half = student_quantile(people - 1.0, tail) * np.sqrt(variance)
         ends = max(mean - half, bounds[0]), min(mean + half, bounds[1])
@@ -215,47 +217,48 @@ def compare_means(
     alpha: float = 0.05,
     level: float | None = None,
 ) -> MeanComparison:
-    """Compare the means of two groups by the studentised permutation.
+    """Compare the means of two groups by studentised permutation.
 
     t = (mean_a - mean_b) / se, se² = v_a / n_a + v_b / n_b, is compared with its distribution when people are assigned
     to the groups at random. p is twice the smaller share of draws at least as extreme, (1 + how many) / (1 + draws):
-    exact if the distributions are equal, asymptotically valid if only the means are. With q_lo and q_hi the order
-    statistics that match p, the limits are [est - q_hi se, est - q_lo se], so that they exclude 0 exactly if p < alpha.
-    The end far from equality uses at least the normal quantile: where few people carry the variance, the permutations
-    on that side are too short. Of a ratio, the limits are all r with q_lo <= (mean_a - r mean_b) / sqrt(v_a / n_a +
-    r² v_b / n_b) <= q_hi: the same test at 1.
+    it is exact if the distributions are equal, and asymptotically valid if only the means are equal. With q_lo and q_hi
+    the order statistics that match p, the limits are [est - q_hi se, est - q_lo se], so they exclude 0 exactly if p <
+    alpha. The end far from equality uses at least the normal quantile, because where few people cause the variance the
+    permutation distribution is too short on that side. For a ratio, the limits contain all r with q_lo <= (mean_a - r
+    mean_b) / sqrt(v_a / n_a + r² v_b / n_b) <= q_hi: the same test at 1.
 
     - Strata: people change groups within their stratum; means, and their variances, are standardised by `shares`.
-      Strata with people of one group only are left out. A group with a single person in a stratum gets the variance of
+      Strata with people of only one group are left out. A group with a single person in a stratum gets the variance of
       the whole stratum.
-    - Weights: people keep theirs; v_a / n_a is n / (n - 1) sum w² (x - mean)² / (sum w)².
+    - Weights: people keep their weights; v_a / n_a is n / (n - 1) sum w² (x - mean)² / (sum w)².
     - Large samples: if skewness and kurtosis of the difference of means are small, the distribution is approximated by
       its moments (`Approximated`), and nothing is drawn. This depends on sizes and moments only.
-    - A group without variance: the test is the same, but its standard error lacks what that group has not shown. The
-      limits are at least as far as those for bounded values (1 - tail^(1/n) is the largest share that n people may miss
-      entirely; MOVER with Student's limits of the other group), but for the end by which the test excludes equality.
+    - A group without variance: the test is the same, but its standard error ignores values that this group's sample
+      missed. The limits are at least as wide as the limits for bounded values (1 - tail^(1/n) is the largest share of a
+      population that a sample of n may miss entirely; MOVER combines them with Student's limits of the other group),
+      except at the end by which the test excludes equality.
 
     Draws depend on the pooled values, the sizes and the levels alone, not on order or names: exchanging the groups
-    mirrors every number. If p is more than twice `alpha`, there are 9,999; otherwise 14,999 others, so that many lie
-    in the tails of both levels, with weights that make up for it (`draw_tails`): p-values are then valid at any level,
-    and exact to about 4 % of themselves.
+    mirrors every number. If p is more than twice `alpha`, 9,999 plain draws are used; otherwise 14,999 weighted draws,
+    many of them in the tails of both levels (`draw_tails`): p-values are then valid at any level, with a relative error
+    of about 4 %.
 
     Parameters
     ----------
     values, counts_a, counts_b
-        The cells: a value, and how many people of each group have it. They need not be distinct.
+        The cells: a value, and the number of people of each group with this value. Values need not be distinct.
     weights
         The weight of each person in a cell.
     strata
         The stratum of each cell: 0, 1, ...
     shares
-        The share of each stratum in the standardised means; that of all people by default.
+        The share of each stratum in the standardised means; by default its share of all people.
     contrast
         The difference or the ratio of means.
     bounds
-        The least and the largest possible value; the smallest and largest observed ones if None.
+        The smallest and the largest possible value; None takes the observed extremes.
     alpha, level
-        The largest and the smallest level at which the p-value may decide, as with several findings.
+        The largest and the smallest level at which the p-value may be tested, as with several findings.
 
     References
     ----------
@@ -283,7 +286,7 @@ def compare_means(
 
 
 def comparison_of(means: Means, *rest: Any) -> MeanComparison:
-    """Return a comparison from the means, variances and effective sizes of both groups, and the other attributes."""
+    """Return a comparison from both groups' means, variances and effective sizes, and the other attributes."""
     (a, b), (variance_a, variance_b), (n_a, n_b) = (pair.tolist() for pair in means)
     return MeanComparison(a, b, variance_a, variance_b, (n_a, n_b), *rest)
 
@@ -297,9 +300,9 @@ def compare_moments(
     contrast: Contrast = "difference",
     bounds: tuple[float, float],
 ) -> MeanComparison:
-    """Compare two groups of very many people, of whom only moments are known, by the normal distribution.
+    """Compare two very large groups from their moments by the normal distribution.
 
-    Of numbers between bounds the fourth moment is at most the second times the squared range: that limits how far in
+    For numbers between bounds the fourth moment is at most the second times the squared range; this limits how far into
     the tails the normal distribution is used (`Approximated`).
 
     Parameters
@@ -307,7 +310,7 @@ def compare_moments(
     people, mean, variance
         (2, strata) effective people, means and variances of a person's value, by group and stratum.
     shares
-        (strata,) their shares in the standardised means, above 0.
+        (strata,) the strata's shares in the standardised means, above 0.
     contrast, bounds
         See `compare_means`.
 
@@ -331,7 +334,7 @@ def compare_moments(
 
 
 def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Reference, Basis, float]:
-    """Return the reference distribution, what it is, and how many people of the smaller group carry the variance."""
+    """Return the reference distribution, its basis, and how many people of the smaller group cause the variance."""
     skewness, kurtosis = cells.shape()
     carriers = 1.0 / kurtosis if kurtosis > 0 else 0.0
     approximated = Approximated(skewness, kurtosis)
@@ -348,9 +351,9 @@ def _reference_of(cells: TwoGroupCells, alpha: float, level: float) -> tuple[Ref
 
 
 def is_fine(reference: Approximated, t: float, levels: tuple[float, float], values: int = 0) -> bool:
-    """Return whether moments suffice for people with so many distinct values and this statistic of equality.
+    """Return whether moments suffice for this statistic and number of distinct values.
 
-    They do not if t lies where they say too little to decide at the smaller level.
+    They do not suffice if t lies where the approximation is too coarse to decide at the smaller level.
     """
     most = _MOST_KURTOSIS if values > _FEW_VALUES else _MOST_KURTOSIS_OF_FEW
     alpha, level = levels
@@ -359,7 +362,7 @@ def is_fine(reference: Approximated, t: float, levels: tuple[float, float], valu
 
 
 def _nothing(contrast: Contrast) -> MeanComparison:
-    """Return the comparison of groups that have no people to compare."""
+    """Return the comparison of groups without people to compare."""
     unknown = np.full(2, np.nan)
     return comparison_of(
         Means(unknown, unknown, np.zeros(2)), contrast, "none", 0.0, Approximated(0.0, 1.0), (np.nan, np.nan)

@@ -1,4 +1,4 @@
-"""The distribution of a studentised statistic if groups do not matter: drawn, or approximated by moments."""
+"""The distribution of a studentised statistic under random assignment: drawn, or approximated by moments."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ Ends = tuple[float, float]
 
 
 class Reference(Protocol):
-    """A reference distribution: p-values of a statistic, and the ends that match them.
+    """A reference distribution: p-values of a statistic, and the matching quantiles.
 
-    Towards equality both are those of the distribution. On the other side of the estimate they are at least as cautious
-    as the normal distribution's: where few people carry the variance, permutations are short on one side.
+    On the side of equality both follow the distribution. On the other side of the estimate they are at least as
+    cautious as the normal distribution, because where few people cause the variance, permutations are too short on one
+    side.
     """
 
     @property
     def draws(self) -> int:
-        """The number of draws; 0 if there are none."""
+        """The number of draws; 0 for an approximation."""
 
     @property
     def smallest_p(self) -> float:
         """The smallest p-value."""
 
     def p_value(self, t: float, observed: float) -> float:
-        """Return twice the smaller tail beyond t; `observed` is the statistic of equality."""
+        """Return twice the smaller tail beyond t; `observed` is the statistic for equality."""
 
     def ends(self, alpha: float, observed: float) -> Ends:
-        """Return the t, low and high, outside of which p < alpha."""
+        """Return the low and high t outside of which p < alpha."""
 
     def mirrored(self) -> Reference:
-        """Return the distribution of -t."""
+        """Return the reference distribution of -t."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A distribution of draws, sorted, in single precision, so that ties are found.
+    """A distribution given by sorted draws, in single precision so that ties are recognised.
 
     Attributes
     ----------
     values
         The draws.
     weights
-        Their weights, if some are drawn more often than by chance; 1 if None.
+        The weights of the draws, if some are drawn more often than by chance; None for weights of 1.
     own
-        The weight of what was observed.
+        The weight of the observed assignment.
 
     Examples
     --------
@@ -73,23 +74,23 @@ class Drawn:
 
     @property
     def smallest_p(self) -> float:
-        """That of an observed t beyond all draws: 2 / (draws + 1) if weights are equal."""
+        """The p-value of an observed t beyond all draws; 2 / (draws + 1) if weights are equal."""
         return min(1.0, 2.0 * self.own / (self.draws + 1))
 
     @cached_property
     def _below(self) -> FloatArray:
-        """(draws + 1,) the tail beyond each number of the lowest draws."""
+        """(draws + 1,) the tail of the lowest 0, 1, ... draws, including the observed assignment's weight."""
         weights = np.ones(self.draws) if self.weights is None else self.weights
         return (self.own + np.append(0.0, np.cumsum(weights))) / (self.draws + 1)
 
     @cached_property
     def _above(self) -> FloatArray:
-        """(draws + 1,) the tail beyond each number of the highest draws."""
+        """(draws + 1,) the tail of the highest 0, 1, ... draws, including the observed assignment's weight."""
         weights = np.ones(self.draws) if self.weights is None else self.weights[::-1]
         return (self.own + np.append(0.0, np.cumsum(weights))) / (self.draws + 1)
 
     def p_value(self, t: float, observed: float) -> float:
-        """Return twice the smaller tail: (own weight + weights of the draws beyond t) / (1 + draws)."""
+        """Return twice the smaller tail: (own weight + weights of draws beyond t) / (1 + draws)."""
         as_drawn = np.float32(t)
         below = self._below[int(np.searchsorted(self.values, as_drawn, "right"))]
         above = self._above[self.draws - int(np.searchsorted(self.values, as_drawn, "left"))]
@@ -105,16 +106,16 @@ class Drawn:
         return _cautious_ends(float(self.values[below]), float(self.values[self.draws - 1 - above]), alpha, observed)
 
     def mirrored(self) -> Drawn:
-        """Return the draws of -t."""
+        """Return the distribution of -t."""
         return Drawn(-self.values[::-1], None if self.weights is None else self.weights[::-1], self.own)
 
 
 @dataclass(frozen=True)
 class Approximated:
-    """Hall's transformation: t + A t² / 3 + A² t³ / 27 + A / 6 is nearly normal, A the skewness of the numerator.
+    """Hall's transformation t + A t² / 3 + A² t³ / 27 + A / 6 to a normal distribution, A the numerator's skewness.
 
-    It has the Edgeworth expansion of a studentised mean to order 1 / sqrt(n), and rises everywhere. What is left out is
-    of the order kurtosis t⁴; beyond t = (3 / kurtosis)^(1/4) no smaller p-value is given.
+    It matches the Edgeworth expansion of a studentised mean to order 1 / sqrt(n) and increases everywhere. The
+    neglected terms are of the order kurtosis t⁴; beyond t = (3 / kurtosis)^(1/4) the p-value stays constant.
 
     References
     ----------
@@ -131,20 +132,20 @@ class Approximated:
 
     @property
     def draws(self) -> int:
-        """None."""
+        """The number of draws, which is 0."""
         return 0
 
     @property
     def smallest_p(self) -> float:
-        """The p-value beyond which the approximation is not used."""
+        """The smallest p-value for which the approximation is used."""
         return 2.0 * max(self._tails(self._farthest)[1], self._tails(-self._farthest)[0])
 
     def p_value(self, t: float, observed: float) -> float:
-        """Return twice the smaller tail."""
+        """Return twice the smaller tail, but at least the smallest p-value."""
         return min(1.0, max(2.0 * _near_tail(*self._tails(t), t, observed), self.smallest_p))
 
     def ends(self, alpha: float, observed: float) -> Ends:
-        """Return the quantiles of both tails alpha / 2; infinite if alpha is at most the smallest p-value."""
+        """Return the alpha / 2 quantiles of both tails; infinite if alpha is at most the smallest p-value."""
         from scipy.special import ndtri
 
         if alpha <= self.smallest_p:
@@ -173,7 +174,7 @@ class Approximated:
 
 
 def _near_tail(below: float, above: float, t: float, observed: float) -> float:
-    """Return the smaller tail, the one away from equality at least the normal one."""
+    """Return the smaller tail; the tail away from equality is at least the normal tail."""
     from scipy.special import ndtr
 
     if observed >= 0:
@@ -184,7 +185,7 @@ def _near_tail(below: float, above: float, t: float, observed: float) -> float:
 
 
 def _cautious_ends(low: float, high: float, alpha: float, observed: float) -> Ends:
-    """Return the ends, the one away from equality at least the normal one, and both on their side of 0."""
+    """Return the ends; the end away from equality is at least the normal quantile, and neither crosses 0."""
     from scipy.special import ndtri
 
     z = -float(ndtri(alpha / 2))

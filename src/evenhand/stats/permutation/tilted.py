@@ -1,4 +1,4 @@
-"""Random assignments that often lie in the tails, with weights that make up for it (importance sampling)."""
+"""Random assignments drawn often from the tails, with importance weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIRECTIONS, _LENGTHS, _NEWTON, _EXACT = 5, 2, 40, 1e-9  # iterations, and where
 
 
 class _Table(NamedTuple):
-    """Of one stratum: the chances of numbers of people by part, and of their sums; see `tilted_takes`."""
+    """For one stratum, the probabilities of numbers of people by part, and of their sums; see `tilted_takes`."""
 
     parts: slice
     chances: FloatArray
@@ -29,14 +29,14 @@ class _Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tilt:
-    """The draw of the smaller group of each stratum if people's odds of being drawn differ.
+    """A draw of the smaller group of each stratum with unequal odds of being drawn.
 
     Attributes
     ----------
     cells
-        The people.
+        The cells of the people.
     log_odds
-        (C,) the logarithm of the odds, equal within a part.
+        (C,) the logarithm of each cell's odds, equal within a part.
     part
         (C,) the part of each cell, numbered by stratum.
     """
@@ -46,7 +46,7 @@ class Tilt:
     part: IntArray
 
     def draw(self, key: int, number: int, columns: FloatArray) -> FloatArray:
-        """Return the sums (number, S, Q) of columns (C, Q) over the people drawn."""
+        """Return the sums (number, S, Q) of columns (C, Q) over the drawn people."""
         from evenhand.stats.permutation.kernels import shuffle_sums, tilted_takes
 
         sizes = self._sizes
@@ -68,7 +68,7 @@ class Tilt:
 
     @cached_property
     def log_mean(self) -> float:
-        """The logarithm of the mean of exp(sum of log odds) if everybody is equally likely to be drawn."""
+        """The logarithm of the mean of exp(sum of log odds) over draws with equal probabilities."""
         from scipy.special import gammaln
 
         n, take = self.cells.people.sum(axis=0), self.cells.people.min(axis=0)
@@ -80,7 +80,7 @@ class Tilt:
 
     @cached_property
     def _first(self) -> IntArray:
-        """A cell of each part."""
+        """(parts,) the first cell of each part."""
         return np.unique(self.part, return_index=True)[1]
 
     @cached_property
@@ -89,7 +89,7 @@ class Tilt:
 
     @cached_property
     def _sizes(self) -> IntArray:
-        """The people of each part."""
+        """(parts,) the number of people of each part."""
         return np.bincount(self.part, weights=self.cells.counts.sum(axis=0)).astype(np.int64)
 
     @cached_property
@@ -104,7 +104,7 @@ class Tilt:
 
 
 def _table(parts: slice, sizes: IntArray, chance: FloatArray, take: int) -> _Table:
-    """Return the binomial chances of each part's number, within nine standard deviations, and those of sums."""
+    """Return the binomial probabilities of each part's number, within nine standard deviations, and of the sums."""
     from scipy.special import gammaln, xlog1py, xlogy
 
     centre, reach = sizes * chance, 9.0 * (1.0 + np.sqrt(sizes * chance * (1.0 - chance)))
@@ -127,9 +127,9 @@ def _table(parts: slice, sizes: IntArray, chance: FloatArray, take: int) -> _Tab
 
 
 def chances(cells: TwoGroupCells, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each person's chance (C,), with these log odds, so that as many as needed are drawn on average.
+    """Return probabilities (C,) of being drawn with these log odds that give the required expected numbers.
 
-    And the number (S,) added to the log odds of a stratum.
+    The second result (S,) is the number added to the log odds of each stratum.
     """
     from scipy.special import expit
 
@@ -145,12 +145,12 @@ def chances(cells: TwoGroupCells, log_odds: FloatArray) -> tuple[FloatArray, Flo
 
 
 def tilt_of(cells: TwoGroupCells, side: int, levels: tuple[float, float]) -> Tilt:
-    """Return the tilt by which the middle of the draws lies in the low (-1) or the high (1) tail of the statistic.
+    """Return the tilt that centres the draws in the low (-1) or high (1) tail of the statistic.
 
-    People's log odds are proportional to how much each moves t where the tilt leads (the dominating point, found by
-    iteration), and so large that the draws differ from those without a tilt as a normal tail does: the
-    Kullback-Leibler divergence is z² / 2, z the mean of both levels' normal quantiles. An imperfect tilt costs
-    precision only.
+    Each person's log odds are proportional to the person's influence on t at the centre of the tilted draws (the
+    dominating point, computed by iteration). They are scaled so that the Kullback-Leibler divergence from plain draws
+    is z² / 2, as for a normal tail, with z the mean of both levels' normal quantiles. An imperfect tilt only costs
+    precision.
     """
     from scipy.special import ndtri
 
@@ -170,7 +170,7 @@ def _within(log_odds: FloatArray) -> FloatArray:
 
 
 def _divergence(cells: TwoGroupCells, log_odds: FloatArray) -> float:
-    """Return the Kullback-Leibler divergence from the draw without a tilt, as if people were drawn independently."""
+    """Return the Kullback-Leibler divergence from the plain draw, as if people were drawn independently."""
     from scipy.special import rel_entr
 
     chance, _ = chances(cells, log_odds)
@@ -179,7 +179,7 @@ def _divergence(cells: TwoGroupCells, log_odds: FloatArray) -> float:
 
 
 def _moves(cells: TwoGroupCells, chance: FloatArray) -> FloatArray:
-    """Return the derivative (C,) of t by a person of each cell being drawn, where people have these chances."""
+    """Return (C,) the derivative of t by drawing one person of each cell, at these probabilities."""
     is_rest = cells.people[0] > cells.people[1]
     drawn = np.moveaxis(cells.by_stratum(cells.counts.sum(axis=0) * chance * cells.columns.T), 0, 1)
     first = np.where(is_rest[:, np.newaxis], cells.sums.sum(axis=0) - drawn, drawn)
@@ -191,9 +191,9 @@ def _moves(cells: TwoGroupCells, chance: FloatArray) -> FloatArray:
 
 
 def _in_parts(cells: TwoGroupCells, log_odds: FloatArray) -> Tilt:
-    """Return the tilt with the mean log odds of each part: a cell, or, if people are drawn one by one, 24 bins.
+    """Return the tilt with the mean log odds of each part: a cell, or one of 24 bins if people are drawn one by one.
 
-    Bins are narrow where there are many people, and where log odds lie far apart.
+    Bins are narrow where there are many people and where log odds differ much.
     """
     if not cells.shuffling_is_faster:
         return Tilt(cells, log_odds, np.arange(cells.values.size))
@@ -213,12 +213,12 @@ def _in_parts(cells: TwoGroupCells, log_odds: FloatArray) -> Tilt:
 
 
 def draw_tails(cells: TwoGroupCells, alpha: float, level: float, number: int) -> Drawn:
-    """Return draws of a mixture: a fifth without a tilt, the others tilted to both tails.
+    """Return draws from a mixture: a fifth plain draws, the rest tilted to both tails.
 
-    The tilt leads between the normal quantiles of both levels, so that p-values near either are precise. A draw with
-    the sums L_k of log odds has the weight 1 / (.2 + .4 sum exp(L_k) / E exp(L_k)), which is exact; and so has the
-    observed assignment. With that weight in their sums, p-values are valid at any level (Harrison 2012). The draws
-    depend on the pooled values, the sizes and the levels alone.
+    The tilt is centred between the normal quantiles of both levels, so p-values near either level are precise. A draw
+    with the sums L_k of log odds has the exact weight 1 / (.2 + .4 sum exp(L_k) / E exp(L_k)); the observed assignment
+    has a weight by the same formula. With that weight included in their sums, p-values are valid at any level (Harrison
+    2012). The draws depend on the pooled values, the sizes and the levels alone.
 
     References
     ----------
