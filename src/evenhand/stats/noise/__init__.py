@@ -1,6 +1,6 @@
-"""Mistakes in people's features, and their effect on a model's scores and decisions.
+"""Mistakes in people's features, and their effects on a model's scores and decisions.
 
-Models of mistakes (`Flip`, `Normal`, `Confusion`, `OneHot`, a learned `Pilot`), the `Experiment` that puts them into
+Models of mistakes (`Flip`, `Normal`, `Confusion`, `OneHot`, a learned `Pilot`), the `Experiment` that applies them to
 the features, and the engine that predicts each distinct row once (`simulate`, `paths`, `attribute`).
 """
 

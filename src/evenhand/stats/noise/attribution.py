@@ -1,4 +1,4 @@
-"""Attribution of a gap to the features with mistakes: Shapley values over the items of an experiment."""
+"""Attribution of a gap to features with mistakes: Shapley values over the items of an experiment."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Metric: TypeAlias = Callable[[PairSums], FloatArray]
 
 @dataclass(frozen=True)
 class Attribution:
-    """The contribution of each item to a metric of each group, in every replicate.
+    """The contribution of each item to a metric, by replicate and group.
 
     Attributes
     ----------
     values
-        (replicates, items, groups) Shapley values; over items they add up to `total`.
+        (replicates, items, groups) Shapley values, whose sum over items is `total`.
     total
         (replicates, groups) the metric with mistakes in all items, minus the metric without mistakes.
     exact
@@ -52,26 +52,27 @@ def attribute(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Attribution]:
-    """Attribute metrics at one noise level to the items with mistakes.
+    """Attribute metrics at one noise level to the items with mistakes, by Shapley values.
 
-    v(S) is the metric, averaged over folds, with mistakes in the items of S only; an item's Shapley value is its mean
+    v(S) is the metric, averaged over folds, with mistakes only in the items of S; an item's Shapley value is its mean
     gain v(S + j) - v(S) over all orders of the items. All coalitions use the same random numbers, so a coalition is a
     subset of the mistakes of each person, and only their distinct rows are predicted, once for all metrics. The values
-    are accounting: they add up to the total, and show no causes.
+    add up to the total, but do not show causes.
 
     Parameters
     ----------
     experiment
         An experiment with one rater who makes mistakes.
     seeds
-        One per replicate. With those of `simulate` the mistakes are the same, and the values add up to its result.
+        One seed per replicate. With the seeds of a `simulate` run the mistakes are the same, and the values add up to
+        its result.
     metrics
-        By name; each turns sums into one value per fold and group, such as `lambda sums: sums.counts().kappa()`.
+        Functions by name, each from sums to one value per fold and group, such as `lambda sums: sums.counts().kappa()`.
     level
         The index of the experiment's noise level; by default the highest.
     permutations
-        Orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions are evaluated
-        for up to 10 items, and 20 orders drawn for more.
+        The number of orders to draw for each replicate, in pairs of an order and its reverse. By default all coalitions
+        are evaluated for up to 10 items, and 20 orders are drawn for more.
     threads, progress
         As for `simulate`.
 
@@ -122,7 +123,7 @@ def attribute(
 def _attributed(
     experiment: Experiment, seed: SeedSequence, metrics: Mapping[str, Metric], level: int, orders: int | None
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return the Shapley values and the total of each metric in one replicate, exactly or from random orders."""
+    """Return the Shapley values and the total of each metric in one replicate, exact or from random orders."""
     mistakes, changed, rng = _mistakes_at(experiment, seed, level)
     if orders is None:
         summed = coalition_sums(experiment, mistakes, changed)
@@ -137,7 +138,7 @@ def _attributed(
 
 
 def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tuple[DrawnMistakes, BoolArray, Generator]:
-    """Return a replicate's mistakes, a mask (people, items) of those made at a level, and the generator."""
+    """Return a replicate's mistakes, a mask (people, items) of the mistakes made at a level, and the generator."""
     stream, only = trials_of(experiment, [seed])[0 if experiment.common else level]
     rng = np.random.default_rng(stream)
     mistakes = DrawnMistakes.none(experiment, 1, steps_of(experiment))
@@ -146,9 +147,10 @@ def _mistakes_at(experiment: Experiment, seed: SeedSequence, level: int) -> tupl
 
 
 def shapley(worth: FloatArray) -> FloatArray:
-    """Return the Shapley values (items, ...) of a game: worth[S] for coalitions S as bits, item j being 2^j.
+    """Return the Shapley values (items, ...) of a game from the worth of each coalition.
 
-    phi_j = sum over S without j of |S|! (J - |S| - 1)! / J! (worth[S + j] - worth[S]).
+    Coalitions S are bit masks with 2^j for item j, and phi_j = sum over S without j of |S|! (J - |S| - 1)! / J!
+    (worth[S + j] - worth[S]).
 
     Examples
     --------
@@ -170,7 +172,7 @@ def shapley(worth: FloatArray) -> FloatArray:
 
 
 def coalition_sums(experiment: Experiment, mistakes: DrawnMistakes, changed: BoolArray) -> FloatArray:
-    """Return the sums (8, 2^J, cells) of one trial with mistakes in the items of each coalition only.
+    """Return the sums (8, 2^J, cells) of one trial with mistakes only in the items of each coalition.
 
     `changed` (people, items) marks the mistakes made at the level.
 
@@ -201,7 +203,7 @@ def coalition_sums(experiment: Experiment, mistakes: DrawnMistakes, changed: Boo
 
 
 def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return every subset of every person's mistakes: the person, its items as bits, its number within the person."""
+    """Return every subset of every person's mistakes: the person, the items as bits, and the subset's number."""
     count = changed.sum(axis=1)
     person = np.repeat(np.arange(len(changed)), 1 << count)
     first = np.cumsum(1 << count) - (1 << count)
@@ -214,7 +216,7 @@ def _subsets(changed: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _orders(items: int, permutations: int, rng: Generator) -> IntArray:
-    """Return orders (P, items), every second one the reverse of the previous one."""
+    """Return random orders (P, items); every second order is the reverse of the previous one."""
     half = [rng.permutation(items) for _ in range((permutations + 1) // 2)]
     return np.stack([order for drawn in half for order in (drawn, drawn[::-1])])[:permutations]
 
@@ -222,7 +224,7 @@ def _orders(items: int, permutations: int, rng: Generator) -> IntArray:
 def _cumulative_sums(
     experiment: Experiment, mistakes: DrawnMistakes, changed: BoolArray, order: IntArray
 ) -> FloatArray:
-    """Return the sums (8, 1 + items, cells) as items are added in order, as levels of noise are."""
+    """Return the sums (8, 1 + items, cells) as items are added in order, treated like noise levels."""
     items, people = len(experiment.items), len(experiment.features)
     position = np.argsort(order)
     level = np.where(changed, position, items).astype(np.int16)
@@ -236,7 +238,7 @@ def _cumulative_sums(
 
 
 def _over_orders(orders: IntArray, worths: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return Shapley values (items, groups) and their total from the worth (1 + items, groups) along each order."""
+    """Return Shapley values (items, groups) and totals, from the worth (1 + items, groups) along each order."""
     values = np.zeros((orders.shape[1], worths[0].shape[1]))
     total = np.zeros(worths[0].shape[1])
     for order, worth in zip(orders, worths, strict=True):
@@ -246,6 +248,6 @@ def _over_orders(orders: IntArray, worths: Sequence[FloatArray]) -> tuple[FloatA
 
 
 def _mean_over_folds(experiment: Experiment, metric: Metric, summed: FloatArray) -> FloatArray:
-    """Return the metric (..., groups) of sums (8, ..., cells), averaged over folds; nan if undefined in one."""
+    """Return the metric (..., groups) averaged over folds, from sums (8, ..., cells); nan if any fold is undefined."""
     sums = pair_sums(experiment, summed.reshape(*summed.shape[:-1], *experiment.cells))
     return np.asarray(metric(sums).mean(axis=-2))

@@ -1,4 +1,4 @@
-"""The noise engine: predicts each distinct row once for all levels and replicates of an experiment."""
+"""The noise engine, which predicts each distinct row once for all levels and replicates of an experiment."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Simulation:
         (items,) the share of people whose entry the second rater changed at the highest level, over all replicates.
     damage
         (2, people) in base order, the share of replicates and levels above 0 in which a person's decision changed, and
-        the mean squared error of the score over them.
+        the score's mean squared error over these replicates and levels.
     influence
-        (metrics, people) each person's influence on some metrics, n times the derivative by the person's weight, on
-        average over replicates and levels above 0.
+        (metrics, people) each person's influence on each metric, n times the derivative by the person's weight,
+        averaged over replicates and levels above 0.
     """
 
     levels: FloatArray
@@ -50,7 +50,7 @@ class Simulation:
 
 
 class Paths(NamedTuple):
-    """Both raters' predictions of everybody at every level, people in base order: (replicates, levels, people)."""
+    """Both raters' predictions (replicates, levels, people) at every level, with people in base order."""
 
     first_score: FloatArray
     first_label: BoolArray
@@ -60,7 +60,7 @@ class Paths(NamedTuple):
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes of the sums: their trials, first steps, people, and amounts."""
+    """The changes of the sums: trial, first step, person, and amounts of each change."""
 
     trial: IntArray
     step: IntArray
@@ -76,24 +76,24 @@ def simulate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Run all replicates of an experiment.
+    """Simulate all replicates of an experiment and return their sums.
 
-    With common random numbers the masks are nested in the level, so a person has at most as many distinct rows as
-    entries with mistakes; they are predicted together, one call per fold and block of replicates, and only their
-    changes are summed. This equals predicting everybody at every level exactly.
+    With common random numbers the mistakes at one level include the mistakes at lower levels, so a person has at most
+    as many distinct rows as entries with mistakes. These rows are predicted together, in one call per fold and block of
+    replicates, and only their changes are summed. The result is exactly equal to predicting all people at every level.
 
     Parameters
     ----------
     experiment
         People, models and mistakes.
     seeds
-        One per replicate, of `replicate_seeds`.
+        One seed per replicate, from `replicate_seeds`.
     derivatives
-        The derivatives of the metrics on which the influence of each person is returned.
+        The derivatives of the metrics whose influences are returned.
     threads
-        Number of threads, by default one for each core; the result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
     progress
-        Called as `progress(done, total)`, counting draws of everybody's mistakes.
+        Called as `progress(done, total)`, counting draws of all people's mistakes.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def simulate(
 
 
 def paths(experiment: Experiment, seeds: Seeds) -> Paths:
-    """Return everybody's predictions at every level of some replicates, those that `simulate` sums.
+    """Return all people's predictions at every level of the replicates that `simulate` sums.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def paths(experiment: Experiment, seeds: Seeds) -> Paths:
 
 
 def trials_of(experiment: Experiment, seeds: Seeds) -> list[Trial]:
-    """Return the units of drawing: a replicate with common random numbers, or one level of it without."""
+    """Return the units of drawing: whole replicates with common random numbers, otherwise single levels."""
     if experiment.common:
         return [(seed, None) for seed in seeds]
     return [
@@ -163,7 +163,7 @@ def trials_of(experiment: Experiment, seeds: Seeds) -> list[Trial]:
 
 
 def blocks(experiment: Experiment, trials: Sequence[Trial]) -> list[Sequence[Trial]]:
-    """Cut trials into blocks that fit into memory; their size depends only on the experiment, not on threads."""
+    """Return trials in blocks that fit into memory; block sizes depend on the experiment, not on threads."""
     people, d = experiment.features.shape
     items, columns, steps = len(experiment.items), len(experiment.columns), steps_of(experiment)
     states = people * items * min(float(experiment.levels[-1]), 1.0)
@@ -173,7 +173,7 @@ def blocks(experiment: Experiment, trials: Sequence[Trial]) -> list[Sequence[Tri
 
 
 def pair_sums(experiment: Experiment, summed: FloatArray) -> PairSums:
-    """Return sums (8, ..., folds, groups) of the engine as `PairSums`."""
+    """Return the engine's sums (8, ..., folds, groups) as `PairSums`."""
     n = np.diff(experiment.base.starts).astype(np.float64).reshape(experiment.cells)
     return PairSums(
         n=n, centre=experiment.base.centre.reshape(experiment.cells), **dict(zip(SUMS, summed, strict=True))
@@ -181,12 +181,12 @@ def pair_sums(experiment: Experiment, summed: FloatArray) -> PairSums:
 
 
 def steps_of(experiment: Experiment) -> int:
-    """Return the number of levels per draw."""
+    """Return the number of levels that one draw covers."""
     return experiment.levels.size if experiment.common else 1
 
 
 def block_mistakes(experiment: Experiment, block: Sequence[Trial]) -> list[DrawnMistakes]:
-    """Return the mistakes of the second rater and, if there are any, of the first."""
+    """Return the mistakes of the second rater and, if the first makes mistakes, of the first."""
     drawn = [DrawnMistakes.none(experiment, len(block), steps_of(experiment)) for _ in range(experiment.raters)]
     for number, (seed, level) in enumerate(block):
         rng = np.random.default_rng(seed)
@@ -205,7 +205,7 @@ def block_states(
 def _block_sums(
     experiment: Experiment, block: Sequence[Trial], derivatives: Derivatives | None
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
-    """Return the sums (8, trials * steps, cells) of a block, changed entries by item, damage, and influence."""
+    """Return a block's sums (8, trials * steps, cells), changed entries by item, damage, and influence."""
     drawn = block_mistakes(experiment, block)
     second, first = block_states(experiment, *drawn)
     steps = steps_of(experiment)
@@ -224,9 +224,9 @@ def _block_sums(
 def _influence(
     experiment: Experiment, changes: Changes, total: FloatArray, counted: BoolArray, derivatives: Derivatives
 ) -> FloatArray:
-    """Return (metrics, people) n sum_k g_k (s_k - mean of s_k), over the trials and steps that are `counted`.
+    """Return (metrics, people) n sum_k g_k (s_k - mean of s_k), over the counted trials and steps.
 
-    g are the derivatives by the sums, s what a person adds to them. A change lasts for all later steps.
+    g_k is the derivative by sum k, and s_k a person's contribution to sum k. A change lasts for all later steps.
     """
     cell = experiment.base.cell
     found = derivatives(pair_sums(experiment, total.reshape(*total.shape[:-1], *experiment.cells)))
@@ -243,7 +243,7 @@ def _influence(
 
 
 def changes_of_states(experiment: Experiment, second: States, first: States | None, steps: int) -> Changes:
-    """Return the change of the sums by each state, in the order of states."""
+    """Return the change of the sums caused by each state, in the order of states."""
     base, people = experiment.base, len(experiment.features)
     key = second.key if first is None else np.union1d(first.key, second.key)
     slot, step = np.divmod(key, steps)
@@ -267,7 +267,7 @@ def changes_of_states(experiment: Experiment, second: States, first: States | No
 
 
 def sums_of_states(experiment: Experiment, second: States, first: States | None, trials: int, steps: int) -> FloatArray:
-    """Return the sums (8, trials, steps, cells): those of the base plus all changes up to a step."""
+    """Return the sums (8, trials, steps, cells): the base sums plus all changes up to each step."""
     return _sums_of_changes(experiment, changes_of_states(experiment, second, first, steps), trials, steps)
 
 
@@ -286,7 +286,7 @@ def _sums_of_changes(experiment: Experiment, changes: Changes, trials: int, step
 def _damage_of(experiment: Experiment, changes: Changes) -> FloatArray:
     """Return (2, people) each person's changed decisions and squared errors, over a block's trials and levels.
 
-    If one draw serves all levels, a change at a step persists at all later ones.
+    If one draw covers all levels, a change at a step persists at all later steps.
     """
     duration = experiment.levels.size - changes.step if experiment.common else np.ones(changes.step.size)
     zeros = np.zeros(changes.step.size)
@@ -304,7 +304,7 @@ def base_people(experiment: Experiment) -> tuple[FloatArray, ...]:
 
 
 def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> list[Changes]:
-    """Return the changes of the sums in one replicate, by block; `trial` counts levels without common numbers."""
+    """Return the changes of the sums in one replicate, by block; without common numbers `trial` counts levels."""
     replicate, done = [], 0
     for block in blocks(experiment, trials_of(experiment, [seed])):
         states = block_states(experiment, *block_mistakes(experiment, block))
@@ -315,7 +315,7 @@ def replicate_changes(experiment: Experiment, seed: np.random.SeedSequence) -> l
 
 
 def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: BoolArray) -> FloatArray:
-    """Return the change of each state's value from the previous state, or from the base for a person's first."""
+    """Return the change of each state's value from the person's previous state, or from the base for the first."""
     change = np.empty_like(value)
     np.subtract(value[1:], value[:-1], out=change[1:])
     first = np.flatnonzero(opens)
@@ -326,7 +326,7 @@ def _changes(value: FloatArray, start: FloatArray, person: IntArray, opens: Bool
 def _current(
     experiment: Experiment, states: States | None, *, key: IntArray, slot: IntArray, person: IntArray, steps: int
 ) -> tuple[FloatArray, BoolArray]:
-    """Return a rater's predictions at some keys: of the last state up to there, or of the base."""
+    """Return a rater's predictions at each key: from the last state up to the key, or from the base."""
     score, label = experiment.base.score[person], experiment.base.label[person]
     if states is None or states.key.size == 0:
         return score, label
@@ -336,7 +336,7 @@ def _current(
 
 
 def _dense(experiment: Experiment, states: States | None, trials: int) -> tuple[FloatArray, BoolArray]:
-    """Return predictions (trials * steps, people): each state's until the person's next, the base's before it."""
+    """Return predictions (trials * steps, people), from each state until the person's next and from the base before."""
     base, people, steps = experiment.base, len(experiment.features), steps_of(experiment)
     shape = (trials * steps, people)
     if states is None or states.key.size == 0:

@@ -1,4 +1,4 @@
-"""An experiment: people, models, groups, and the mistakes put into the features."""
+"""An experiment: people, models, groups, and the mistakes applied to the features."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _MOST_PEOPLE_LEVELS = 2**15 - 1
 
 @dataclass(frozen=True)
 class NoiseItem:
-    """Columns with mistakes in common, and how they change.
+    """Columns whose mistakes occur together, and the models of these mistakes.
 
     Attributes
     ----------
     columns
         The columns.
     model
-        How they change: for everybody, or for people with the profile 0.
+        The noise model of all people, or of people with profile 0.
     others
-        How they change for people with the profiles 1, 2 ...; empty if all profiles are alike.
+        The noise models of people with profiles 1, 2 ...; empty if all profiles share one model.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class NoiseItem:
         return (self.model, *self.others)[profile] if self.others else self.model
 
     def rate(self, values: FloatArray, profiles: IntArray | None) -> FloatArray | None:
-        """Return (people,) the share of touched entries that change, None if all do."""
+        """Return (people,) the share of touched entries that change, or None if all change."""
         if not self.others or profiles is None:
             return self.model.rate(values)
         share, all_do = np.ones(len(values)), True
@@ -64,7 +64,7 @@ class NoiseItem:
         return None if all_do else share
 
     def draw(self, values: FloatArray, profiles: IntArray | None, rng: Generator) -> FloatArray:
-        """Return changed values (people, columns) for entries that change."""
+        """Return new values (people, columns) for entries that change."""
         if not self.others or profiles is None:
             return self.model.draw(values, rng)
         drawn = np.empty_like(values)
@@ -87,7 +87,7 @@ class NoiseItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """People in the order of their cells (fold, then group), with predictions of their true features.
+    """People in the order of their cells (fold, then group), with predictions without mistakes.
 
     A stratum is a cell or, with noise profiles, the people of one profile in it. Profiles with equal paces and models
     are merged.
@@ -107,7 +107,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Ranks:
-    """For exact shares: each person's stratum, position in it, and entries touched there at level 1."""
+    """For exact shares: each person's stratum, position in it, and the stratum's touched entries at level 1."""
 
     stratum: IntArray
     within: IntArray
@@ -116,16 +116,16 @@ class Ranks:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A simulated experiment: a second rater (or two) who makes mistakes in the features of the same people.
+    """A simulated experiment: a second rater (or two raters) who makes mistakes in the same people's features.
 
     At level p a share p of the entries of every item is touched: each with probability p, or (`exact`) floor(p n + U)
     of the n entries in each fold and group, U being one uniform number for each item, replicate, fold and group. That
-    is p n on average, also in small cells, and always off by less than one entry. If people have profiles, p times the
-    pace of their profile replaces p, and exact shares hold in each fold, group and profile.
+    is p n on average, even in small cells, and never differs from p n by one entry or more. If people have profiles, p
+    times the pace of their profile replaces p, and shares are exact in each fold, group and profile.
 
-    With `common` random numbers an entry touched at one level is touched, with the same mistake, at all higher ones:
-    one draw serves all levels, differences between levels are more precise, but the mean over levels of one replicate
-    varies more, so take many. Otherwise every level is drawn separately.
+    With `common` random numbers an entry touched at one level is touched, with the same mistake, at all higher levels.
+    One draw covers all levels, and differences between levels are more precise; but the mean over levels of one
+    replicate varies more, so use many replicates. Otherwise every level is drawn separately.
 
     Attributes
     ----------
@@ -144,12 +144,12 @@ class Experiment:
     common
         Whether to use common random numbers over the levels.
     raters
-        2 if the first rater makes mistakes, too; 1 if she makes none.
+        2 if the first rater also makes mistakes; otherwise 1.
     memory
         Bytes to use at once for rows and draws.
     renew
-        Called with each replicate's random generator for the items of that replicate (with the same columns), such as
-        those of a resampled pilot study.
+        A function from each replicate's random generator to the items of that replicate (with the same columns), for
+        example from a resampled pilot study.
     profiles
         (people,) integers from 0 for people with equal mistakes. The items define the mistakes of each profile.
     paces
@@ -212,7 +212,7 @@ class Experiment:
 
     @cached_property
     def slopes(self) -> FloatArray | None:
-        """(columns, people) the change of a linear model's sum per unit; None if a model is not linear."""
+        """(columns, people) the change of a linear model's sum per unit of each entry; None without linear models."""
         linear = [model for model in self.predictors if isinstance(model, Linear)]
         if len(linear) < len(self.predictors) or len({(model.link, model.threshold) for model in linear}) > 1:
             return None
@@ -251,7 +251,7 @@ class Experiment:
         )
 
     def _merged(self) -> IntArray:
-        """Return for each profile the first one with the same pace and models."""
+        """Return for each profile the first profile with the same pace and models."""
         last = 0 if self.profiles is None else int(self.profiles.max())
         paces = np.ones(last + 1) if self.paces is None else self.paces
         merged = np.arange(last + 1)
@@ -265,13 +265,13 @@ class Experiment:
 
     @cached_property
     def spread(self) -> FloatArray:
-        """(folds, 1) V = 2 var(score) over everybody in each fold, without mistakes."""
+        """(folds, 1) V = 2 var(score) over all people in each fold, without mistakes."""
         score, fold = self.base.score, self.base.fold
         return np.array([[float(pooled_spread(score[fold == number]))] for number in range(len(self.predictors))])
 
     @cached_property
     def ranks(self) -> Ranks:
-        """For exact shares: the positions of people within their strata, people in base order."""
+        """For exact shares: the positions of people within their strata, in base order."""
         _, starts, number, sizes = np.unique(
             self.base.stratum, return_index=True, return_inverse=True, return_counts=True
         )
@@ -281,16 +281,16 @@ class Experiment:
 
     @cached_property
     def pace(self) -> FloatArray | None:
-        """(people,) the ratio of touched entries to the noise level, people in base order."""
+        """(people,) the ratio of touched entries to the noise level, in base order."""
         return None if self.paces is None or self.base.profile is None else self.paces[self.base.profile]
 
     def prepare(self) -> None:
-        """Compute the arrays shared by all replicates, before threads start."""
+        """Compute the arrays shared by all replicates before threads start."""
         _ = self.entries, self.slopes, self.pace, self.ranks if self.shares == "exact" else None
 
 
 def replicate_seeds(replicates: int, rng: Generator) -> list[SeedSequence]:
-    """Return one seed per replicate, so that its draws do not depend on other replicates or threads.
+    """Return one seed per replicate, so that draws do not depend on other replicates or threads.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def replicate_seeds(replicates: int, rng: Generator) -> list[SeedSequence]:
 def highest_rate(
     items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None, paces: FloatArray | None = None
 ) -> float:
-    """Return the largest share of any person's entries that would change at noise level 1.
+    """Return the largest share of any person's entries that changes at noise level 1.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def highest_rate(
 
 
 def check_items(items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None) -> None:
-    """Raise an `EvenhandError` unless each column exists, is in one item only, and has the right kind."""
+    """Raise an `EvenhandError` unless each column exists, is in only one item, and suits its noise model."""
     if not items or any(not item.columns for item in items):
         raise EvenhandError("There must be at least one item of noise, each with at least one column.")
     _check_columns([column for item in items for column in item.columns], features.shape[1])
@@ -343,7 +343,7 @@ def _check_columns(columns: list[int], features: int) -> None:
 
 
 def _same(model: NoiseModel, other: NoiseModel) -> bool:
-    """Return whether two models are equal; models that hold arrays are equal only to themselves."""
+    """Return whether two models are equal; models with arrays are equal only to themselves."""
     if model is other:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Models of mistakes in an entry: one small class per kind of feature."""
+"""Models of mistakes in an entry, one class per kind of feature."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.stats.types import LARGEST, BoolArray, FloatArray
 
 
 class NoiseModel(Protocol):
-    """How the entries of one feature, or of several related columns, change.
+    """A model of the mistakes in one feature, or in several related columns.
 
     A noise level p is the share of entries that are touched. Of a person's touched entries the share `rate` changes, to
     the values of `draw`.
@@ -24,15 +24,15 @@ class NoiseModel(Protocol):
         """Raise an `EvenhandError` if the model cannot change these values (people, columns)."""
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """Return (people,) the share of touched entries that change, None if all do."""
+        """Return (people,) the share of touched entries that change, or None if all change."""
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return changed values (people, columns) for entries that change."""
+        """Return new values (people, columns) for entries that change."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """A two-valued entry takes its other value.
+    """A mistake that replaces one of two values by the other.
 
     Examples
     --------
@@ -50,21 +50,21 @@ class Flip:
             )
 
     def check(self, values: FloatArray) -> None:
-        """Raise for values other than the two."""
+        """Raise an `EvenhandError` for values other than the two."""
         _refuse(values, (values == self.low) | (values == self.high), f"{self.low:g} or {self.high:g}")
 
     def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Return None: every touched entry changes."""
+        """Return None, since every touched entry changes."""
         return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
-        """Return the other value."""
+        """Return the other of the two values."""
         return np.asarray(self.low + self.high - values)
 
 
 @dataclass(frozen=True)
 class Normal:
-    """A number is off by a normal error with standard deviation `sd`, by default rounded to an integer.
+    """A normal error with standard deviation `sd` in a number, by default rounded to an integer.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Normal:
     whole
         Whether to round the error to an integer; some touched entries then do not change.
     minimum, maximum
-        Changed values are clipped to these.
+        Changed values are clipped to these limits.
 
     Examples
     --------
@@ -97,11 +97,11 @@ class Normal:
             )
 
     def check(self, values: FloatArray) -> None:
-        """Raise for infinite values."""
+        """Raise an `EvenhandError` for infinite values."""
         _refuse(values, ~np.isinf(values), "finite")
 
     def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Return None: every touched entry may change."""
+        """Return None, since every touched entry may change."""
         return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
@@ -115,7 +115,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Right:
-    """Entries stay unchanged, for people without mistakes in a feature in which others have them.
+    """No mistakes, for people without mistakes in a feature where others make them.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Right:
         """Accept every value."""
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """Return 0: no entry changes."""
+        """Return zeros, since no entry changes."""
         return np.zeros(len(values))
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:  # noqa: ARG002
@@ -137,7 +137,7 @@ class Right:
 
 @dataclass(frozen=True)
 class Confusion:
-    """A category is confused with another one, with known probabilities.
+    """The confusion of a category with another one, with known probabilities.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Confusion:
             raise EvenhandError("Each row of `chances` must hold numbers that are not negative and add up to 1.")
 
     def check(self, values: FloatArray) -> None:
-        """Raise for values that are not a category."""
+        """Raise an `EvenhandError` for values outside the categories."""
         listed = ", ".join(f"{value:g}" for value in self.values)
         _refuse(values, np.isin(values, self.values), f"one of {listed}")
 
@@ -180,7 +180,7 @@ class Confusion:
         return np.asarray(1.0 - np.diagonal(np.array(self.chances))[self._positions(values)])
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return another category for each entry."""
+        """Return another random category for each entry."""
         other_chances = np.array(self.chances)
         np.fill_diagonal(other_chances, 0.0)
         total = other_chances.sum(axis=1, keepdims=True)
@@ -198,7 +198,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A category spread over 0/1 columns becomes another one, each with equal probability.
+    """A mistake in one-hot columns, which moves the 1 to another column with equal probabilities.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class OneHot:
     """
 
     def check(self, values: FloatArray) -> None:
-        """Raise for rows without exactly one 1."""
+        """Raise an `EvenhandError` for rows without exactly one 1."""
         if values.shape[1] < 2:
             raise EvenhandError("One-hot noise needs two or more columns; got {shape}.", shape=values.shape[1])
         _refuse(values, (values == 0) | (values == 1), "0 or 1")
@@ -215,7 +215,7 @@ class OneHot:
             raise EvenhandError("One-hot columns must hold exactly one 1 in each row.")
 
     def rate(self, values: FloatArray) -> FloatArray | None:  # noqa: ARG002
-        """Return None: every touched entry changes."""
+        """Return None, since every touched entry changes."""
         return None
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
@@ -226,7 +226,7 @@ class OneHot:
 
 
 def neighbours(values: tuple[float, ...], reach: int = 1) -> Confusion:
-    """Return the noise of an ordered scale: an entry moves up to `reach` steps, each with equal probability.
+    """Return the noise of an ordered scale: a move of up to `reach` steps, each with equal probability.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Models as functions of rows, and columns that are functions of others.
+"""Models as functions of rows, and detection of columns that are functions of other columns.
 
-A predictor takes rows of features and returns scores and decisions. A mistake in a source column that leaves its
-product unchanged makes a row inconsistent; `fixed_products` and `fixed_functions` find such columns.
+A predictor takes rows of features and returns scores and decisions. If a column is a function of another column, a
+mistake in the source alone makes a row inconsistent; `fixed_products` and `fixed_functions` find such columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEAR = 0.95
 
 
 class Predictions(NamedTuple):
-    """Scores and decisions; a label is True for selected people."""
+    """Scores and decisions of rows; a label is True for selected people."""
 
     score: FloatArray
     label: BoolArray
@@ -47,13 +47,13 @@ class Linear:
     Attributes
     ----------
     weights
-        (d,) one per column, in raw units: divide by the scale of a scaler.
+        (d,) one weight per column, in raw units: divide by the scale of a scaler.
     intercept
         With a scaler: minus the sum of coefficient times mean over scale.
     threshold
-        For the logistic link it is compared on the scale of the sum, so that 0.5 is a sum above 0. A sum that exceeds
-        it by less than the rounding of its terms is a tie, and ties are not selected: with integer features ties are
-        common, and must not depend on the order of additions.
+        For the logistic link it is compared on the scale of the sum, so 0.5 means a sum above 0. A sum that exceeds it
+        by less than the rounding error of its terms is a tie. Ties are not selected, because they are common with
+        integer features and must not depend on the order of additions.
     link
         'logistic' or 'identity'.
 
@@ -79,11 +79,11 @@ class Linear:
         return self.of_sums(self.sums(rows))
 
     def sums(self, rows: FloatArray) -> FloatArray:
-        """Return intercept + row · weights, without BLAS, whose order of additions depends on the processor."""
+        """Return intercept + row · weights without BLAS, whose order of additions depends on the processor."""
         return np.asarray(np.einsum("ij,j->i", rows, self.weights) + self.intercept)
 
     def of_sums(self, sums: FloatArray) -> Predictions:
-        """Return the predictions for known sums intercept + row · weights."""
+        """Return the predictions for sums of intercept + row · weights."""
         from scipy.special import expit, logit
 
         tie = 1e-12 * (abs(self.intercept) + float(np.abs(self.weights).sum()))
@@ -93,7 +93,7 @@ class Linear:
 
 
 def thresholded(score: RowFunction, threshold: float = 0.5) -> Predictor:
-    """Return the predictor that selects scores above a threshold.
+    """Return a predictor that selects scores above a threshold.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def thresholded(score: RowFunction, threshold: float = 0.5) -> Predictor:
 
 
 def with_derived(predict: Predictor, derive: RowFunction) -> Predictor:
-    """Return the predictor of rows with derived columns recomputed: predict(derive(rows)).
+    """Return a predictor that recomputes derived columns first: predict(derive(rows)).
 
     Examples
     --------
@@ -123,12 +123,12 @@ def with_derived(predict: Predictor, derive: RowFunction) -> Predictor:
 
 
 def products(sources: Mapping[int, Sequence[int]]) -> RowFunction:
-    """Return a function that sets columns to the product of others, for `with_derived`.
+    """Return a function that sets columns to the product of other columns, for `with_derived`.
 
     Parameters
     ----------
     sources
-        For each product column, its factors' columns.
+        The factors' columns of each product column.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def products(sources: Mapping[int, Sequence[int]]) -> RowFunction:
 
 
 def checked(predict: Predictor, rows: FloatArray) -> Predictions:
-    """Return predictions of the right shape and without nan, or raise an `EvenhandError`."""
+    """Return the predictions, or raise an `EvenhandError` if they have the wrong shape or are not finite."""
     predictions = predict(rows)
     score, label = np.asarray(predictions.score, dtype=np.float64), np.asarray(predictions.label, dtype=np.bool_)
     if score.shape != (len(rows),) or label.shape != (len(rows),):
@@ -171,7 +171,7 @@ def checked(predict: Predictor, rows: FloatArray) -> Predictions:
 
 
 class FixedProduct(NamedTuple):
-    """A fixed column that is the product of a perturbed column and another one, in this share of rows."""
+    """An unperturbed column that is the product of a perturbed column and another one in a share of rows."""
 
     column: int
     perturbed: int
@@ -180,10 +180,10 @@ class FixedProduct(NamedTuple):
 
 
 class FixedFunction(NamedTuple):
-    """A fixed column that is a function of a perturbed column.
+    """An unperturbed column that is a function of a perturbed column.
 
     `share` of the rows have the most common value among rows with the same source. `repeated` is false if the source
-    hardly repeats a value, and only the order of rows shows the function.
+    hardly repeats a value, so that only the smoothness over its order shows the function.
     """
 
     column: int
@@ -193,19 +193,19 @@ class FixedFunction(NamedTuple):
 
 
 def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[FixedProduct]:
-    """Find fixed columns that equal a perturbed column times another one in 99 % of rows.
+    """Return unperturbed columns that equal a perturbed column times another column in 99 % of rows.
 
-    A rater with a mistake in the source would have it in the product, too. A fixed product can reverse the sign of a
-    gap: recompute it with `with_derived(model, products(...))`. Where the product differs from either factor, and where
-    the column differs from its most common value, nine rows of ten must agree, too: a column that is nearly always 0 is
-    not a product.
+    A rater's mistake in the source also affects the product. An unperturbed product can reverse the sign of a gap, so
+    recompute it with `with_derived(model, products(...))`. Nine in ten rows must also agree where the product differs
+    from either factor, and where the column differs from its most common value, so a column that is nearly always 0 is
+    not reported.
 
     Parameters
     ----------
     features
         (people, d) raw features.
     perturbed
-        Columns with mistakes, or that follow their source.
+        Columns with mistakes, or recomputed from such columns.
 
     Examples
     --------
@@ -231,10 +231,10 @@ def fixed_products(features: FloatArray, perturbed: Collection[int]) -> list[Fix
 
 
 def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[FixedFunction]:
-    """Find fixed columns that are a function of one perturbed column, such as its square or complement.
+    """Return unperturbed columns that are a function of one perturbed column, such as its square or complement.
 
-    Each person's value is predicted from the other people with the same value of the source, or by the most common
-    value if there are none. The prediction must be right in 99 % of all rows, and in 75 % of the rows that do not have
+    Each person's value is predicted from the other people with the same value of the source, or from the most common
+    value if there are no such people. The prediction must be right in 99 % of all rows, and in 75 % of the rows without
     the most common value. If values of the source hardly repeat, Chatterjee's coefficient must instead reach 0.95 of
     its value for an increasing function: it tends to 1 if and only if one column is a function of the other.
 
@@ -243,7 +243,7 @@ def fixed_functions(features: FloatArray, perturbed: Collection[int]) -> list[Fi
     features
         (people, d) raw features.
     perturbed
-        Columns with mistakes, or that follow their source.
+        Columns with mistakes, or recomputed from such columns.
 
     References
     ----------
@@ -289,7 +289,7 @@ def _not_the_mode(values: FloatArray) -> BoolArray:
 
 
 def _product(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return a product; an overflow is infinite, and equal to nothing."""
+    """Return a product; an overflow becomes infinite, and so equals no value."""
     with np.errstate(over="ignore"):
         return np.asarray(first * second)
 
@@ -299,7 +299,7 @@ def _same(values: FloatArray, other: FloatArray) -> BoolArray:
 
 
 def _product_share(features: FloatArray, column: int, source: int, factor: int, not_mode: BoolArray) -> float | None:
-    """Return the share of rows in which a column is a product; None if it is too small."""
+    """Return the share of rows in which a column equals the product, or None if it is too small."""
     first, second, column_values = features[:, source], features[:, factor], features[:, column]
     product = _product(first, second)
     agrees = _same(product, column_values)
@@ -312,7 +312,7 @@ def _product_share(features: FloatArray, column: int, source: int, factor: int, 
 
 
 def _predicted_by(source: IntArray, column: IntArray) -> bool:
-    """Return whether people with the same source predict a column."""
+    """Return whether people with equal source values predict a column well enough."""
     counts = np.bincount(column)
     pair, times = np.unique(source * counts.size + column, return_counts=True)
     source_of_pair = pair // counts.size
@@ -326,7 +326,7 @@ def _predicted_by(source: IntArray, column: IntArray) -> bool:
 
 
 def _smooth(source: IntArray, column: IntArray) -> bool:
-    """Return whether Chatterjee's coefficient is nearly that of an increasing function."""
+    """Return whether Chatterjee's coefficient is close to its value for an increasing function."""
     if source.size < _LEAST_SMOOTH:
         return False
     counts = np.bincount(column)

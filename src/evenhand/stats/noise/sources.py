@@ -1,4 +1,4 @@
-"""The sizes of mistakes, from people with two ratings or from a published study by name."""
+"""Sizes of mistakes, from people with two ratings or from a published study by name."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ SIZES = (1, 5, 10)
 
 @dataclass(frozen=True)
 class HotDeck:
-    """A number is off by an error that the second rater made with a person of a pilot study.
+    """Errors in a number, drawn from the second rater's errors in a pilot study.
 
     Attributes
     ----------
     first, error
-        The first rater's values and second - first, of the pilot's people.
+        The first rater's values, and the differences second - first, for the people of the pilot.
     near
-        Draw from this many people with the nearest values; by default from all, which was no worse in small pilots.
+        Draw from this many people with the nearest values; by default from all people, which was no worse in small
+        pilots.
     minimum, maximum
-        Changed values are clipped to these.
+        Changed values are clipped to these limits.
 
     Examples
     --------
@@ -62,12 +63,12 @@ class HotDeck:
         """Accept every number."""
 
     def rate(self, values: FloatArray) -> FloatArray | None:
-        """Return the share of nonzero errors among the people drawn from."""
+        """Return the share of nonzero errors among the people from whom errors are drawn."""
         first, last, _ = self._windows(values)
         return np.asarray((last - first) / (self.near or self.first.size))
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return the values with nonzero errors of the pilot."""
+        """Return the values plus nonzero errors drawn from the pilot."""
         first, last, errors = self._windows(values)
         donor = first + (rng.random(len(values)) * (last - first)).astype(np.int64)
         moved = errors[np.minimum(donor, max(errors.size - 1, 0))] if errors.size else np.zeros(len(values))
@@ -75,7 +76,7 @@ class HotDeck:
         return between(values + moved[:, np.newaxis], self.minimum, self.maximum)
 
     def _windows(self, values: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the range of nonzero errors, in the order of the first rater's values, for each value."""
+        """Return the range of nonzero errors to draw from for each value, and these errors in the order of `first`."""
         order = np.argsort(self.first, kind="stable")
         values_in_order, error = self.first[order], self.error[order]
         size = self.first.size if self.near is None else self.near
@@ -92,12 +93,12 @@ class HotDeck:
 
 @dataclass(frozen=True)
 class ErrorVectors:
-    """Several columns take the errors of one person of a pilot study.
+    """Errors in several columns, drawn together from one person of a pilot study.
 
     Attributes
     ----------
     errors
-        (people, columns) second - first.
+        (people, columns) the differences second - first.
     binary
         (columns,) whether a nonzero error flips 0 and 1.
     minima, maxima
@@ -120,7 +121,7 @@ class ErrorVectors:
             raise EvenhandError("A pilot study needs the values of both raters for at least one person.")
 
     def check(self, values: FloatArray) -> None:
-        """Raise if binary columns have values other than 0 and 1."""
+        """Raise an `EvenhandError` if binary columns have values other than 0 and 1."""
         odd = ~np.isin(values[:, self.binary], (0.0, 1.0)) & ~np.isnan(values[:, self.binary])
         if odd.any():
             raise EvenhandError("A binary value must be 0 or 1; got {values:g}.", values=values[:, self.binary][odd][0])
@@ -130,7 +131,7 @@ class ErrorVectors:
         return np.full(len(values), (self.errors != 0).any(axis=1).mean())
 
     def draw(self, values: FloatArray, rng: Generator) -> FloatArray:
-        """Return each row of values with the errors of one person."""
+        """Return each row of values with the errors of one random person of the pilot."""
         wrong = self.errors[(self.errors != 0).any(axis=1)]
         if len(wrong) == 0:
             return values
@@ -142,11 +143,11 @@ class ErrorVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """A small table with two ratings of the same people, which defines the mistakes of an experiment.
+    """A small table with two ratings of the same people, from which the mistakes of an experiment are learned.
 
     At level 1 entries change as often as in the pilot; level L means probabilities (1 - L) I + L Q, up to
-    `largest_level`. No gold standard is needed: only the second rating given the first is used. All people share one
-    profile, except those of `apart`.
+    `largest_level`. No gold standard is needed, since only the distribution of the second rating given the first is
+    used. All people share one profile, except the people in `apart`.
 
     Attributes
     ----------
@@ -155,17 +156,17 @@ class Pilot:
     columns
         The positions of those columns in the features.
     categories
-        The values of categorical columns (as in `columns`); the others are numeric.
+        The values of categorical columns, with keys as in `columns`; all other columns are numeric.
     together
-        Whether to draw the errors of all columns from one person, to keep their dependence; categories must then be 0
-        and 1.
+        Whether to draw the errors of all columns from one person, which preserves their dependence; categories must
+        then be 0 and 1.
     near
-        For numbers, how many of the nearest people to draw errors from; by default all.
+        For numeric columns, the number of nearest people from whom to draw errors; by default all people.
     minima, maxima
-        Limits of numbers, by column.
+        Limits of numeric columns, by column.
     apart
-        For the profiles 1, 2 ... the rows of their people, each person in at most one; profile 0 is learned from
-        everybody.
+        The rows of the people of profiles 1, 2 ..., each person in at most one profile; profile 0 is learned from all
+        people.
 
     Examples
     --------
@@ -207,11 +208,11 @@ class Pilot:
             raise EvenhandError("Each profile of a pilot needs people, and each person belongs to one profile at most.")
 
     def items(self) -> tuple[NoiseItem, ...]:
-        """Return the pilot's noise."""
+        """Return the noise items learned from the pilot."""
         return self._profiles(np.arange(len(self.first)), self.apart)
 
     def resampled(self) -> Callable[[Generator], Sequence[NoiseItem]]:
-        """Return a function that learns from a resample of the pilot, for `Experiment.renew`.
+        """Return a function that learns the items from a resample of the pilot, for `Experiment.renew`.
 
         The people of each profile are resampled separately.
         """
@@ -251,7 +252,7 @@ class Pilot:
 
 
 def learned_confusion(first: ArrayLike, second: ArrayLike, values: Sequence[float]) -> Confusion:
-    """Return the probabilities of the second rating given the first: Q_uv = (n_uv + 1/2) / (n_u + q/2).
+    """Return the estimated probabilities of the second rating given the first: Q_uv = (n_uv + 1/2) / (n_u + q/2).
 
     Half a person is added to each pair of the q categories, so that unobserved changes in a small pilot are not
     impossible.
@@ -273,7 +274,7 @@ def learned_confusion(first: ArrayLike, second: ArrayLike, values: Sequence[floa
 def largest_level(
     items: Sequence[NoiseItem], features: FloatArray, profiles: IntArray | None = None, paces: FloatArray | None = None
 ) -> float:
-    """Return the highest noise level with valid probabilities: 1 / the largest rate of change.
+    """Return the highest noise level with valid probabilities, 1 / the largest rate of change.
 
     Examples
     --------
@@ -287,7 +288,7 @@ def largest_level(
 
 @dataclass(frozen=True)
 class PublishedNoise:
-    """One setting of Räz (2024).
+    """A noise setting of Räz (2024).
 
     The paper calls the size of numeric errors their variance; the code of its figures used it as their standard
     deviation, and touched each entry with probability p where the text reads as an exact share.
@@ -301,7 +302,7 @@ class PublishedNoise:
     minima
         Whether to clip numbers to a column's minimum.
     shares
-        How a level determines the touched entries.
+        The rule by which a level determines the touched entries.
 
     References
     ----------
@@ -321,14 +322,14 @@ class PublishedNoise:
     def items(
         self, numeric: Sequence[int], binary: Sequence[int], minima: Mapping[int, float] | None = None
     ) -> tuple[NoiseItem, ...]:
-        """Return the noise of a table's columns.
+        """Return the noise items of a table's columns.
 
         Parameters
         ----------
         numeric, binary
             The columns that may have mistakes.
         minima
-            The smallest value of a numeric column, used if the setting has minima.
+            The smallest value of each numeric column, used if the setting has minima.
 
         Examples
         --------
@@ -342,7 +343,7 @@ class PublishedNoise:
 
 
 def published_names() -> list[str]:
-    """Return the names of all settings.
+    """Return the names of all published settings.
 
     Examples
     --------

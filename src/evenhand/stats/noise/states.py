@@ -1,4 +1,4 @@
-"""Mistakes, the distinct rows they produce, the rows' predictions, and their sums."""
+"""Mistakes, the distinct rows they produce, the predictions of these rows, and their sums."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OF_THE_FIRST = ("first_ones", "first", "first_squares")
 
 @dataclass(frozen=True, kw_only=True)
 class PairSums:
-    """Sums over people of two raters' decisions and scores; arrays that broadcast, with cells on the last axes.
+    """Sums over people of two raters' decisions and scores, as arrays that broadcast with cells on the last axes.
 
-    Scores are taken minus `centre`, a number near their mean, so that squares do not lose precision.
+    Scores are reduced by `centre`, a number near their mean, so that squares do not lose precision.
 
     Attributes
     ----------
@@ -73,13 +73,13 @@ class PairSums:
     error_squares: FloatArray
 
     def counts(self) -> BinaryCounts:
-        """Return the counts of pairs of decisions."""
+        """Return the counts of the pairs of decisions."""
         a = self.both_ones
         b, c = self.second_ones - a, self.first_ones - a
         return BinaryCounts(*np.broadcast_arrays(a, b, c, self.n - a - b - c))
 
     def moments(self) -> ScoreMoments:
-        """Return the moments of the scores."""
+        """Return the moments of the two raters' scores."""
         with np.errstate(all="ignore"):
             x, y = self.first / self.n, self.second / self.n
             error = np.where(self.error_squares == 0, 0.0, y - x)
@@ -99,15 +99,15 @@ def person_sums(r: BoolArray, s: BoolArray, x: FloatArray, y: FloatArray, centre
 
 @dataclass(frozen=True)
 class DrawnMistakes:
-    """The mistakes of one rater in T trials (replicates, or single levels of them), people in base order.
+    """The mistakes of one rater in T trials (replicates, or single levels), with people in base order.
 
     Attributes
     ----------
     level
         (T, people, items) the first level at which an entry has changed; the number of levels if it never does.
     value
-        (T, people, columns) the new values of a changed item's columns; (T, people, items) their shifts of the sum if
-        all models are linear.
+        (T, people, columns) the new values of a changed item's columns; if all models are linear, (T, people, items)
+        the shifts of their sums.
     changes
         (T, people, levels) whether anything changes at a level.
     """
@@ -118,14 +118,14 @@ class DrawnMistakes:
 
     @classmethod
     def none(cls, experiment: Experiment, trials: int, steps: int) -> DrawnMistakes:
-        """Return mistakes without any changes, to be filled."""
+        """Return arrays without mistakes, to be filled."""
         people, items = len(experiment.features), len(experiment.items)
         width = items if experiment.slopes is not None else len(experiment.columns)
         level = np.full((trials, people, items), steps, dtype=np.int16)
         return cls(level, np.zeros((trials, people, width)), np.zeros((trials, people, steps), dtype=np.bool_))
 
     def fill(self, trial: int, experiment: Experiment, rng: Generator, only: int | None = None) -> None:
-        """Draw the mistakes of one trial: at all levels with common random numbers, or at one level `only`."""
+        """Draw the mistakes of one trial: of all levels with common random numbers, or of the level `only`."""
         items = experiment.items if experiment.renew is None else _renewed(experiment, rng)
         touched, steps = _touched(experiment, items, rng, only)
         entries, slopes, profile, first_column = experiment.entries, experiment.slopes, experiment.base.profile, 0
@@ -150,7 +150,7 @@ class DrawnMistakes:
 def _touched(
     experiment: Experiment, items: Sequence[NoiseItem], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Return for each item the people whose entries are touched and may change, and their first levels."""
+    """Return for each item the people with touched entries that may change, and the first levels of the changes."""
     people = len(experiment.features)
     chance = rng.random((len(items), people))
     levels = experiment.levels if only is None else experiment.levels[only : only + 1]
@@ -173,9 +173,10 @@ def _touched(
 def _exactly(
     experiment: Experiment, chance: FloatArray, rates: Sequence[FloatArray | None], rng: Generator, only: int | None
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Touch the entries of lowest rank in each stratum: floor(p n + U) of n at level p, one U per item and stratum.
+    """Return the touched people and first levels of each item for exact shares, floor(p n + U) of n at level p.
 
-    The entry of rank k = 0, 1 ... is touched from the first level p at which p n + U reaches k + 1.
+    There is one U per item and stratum. The entry of rank k = 0, 1 ... in a stratum is touched from the first level p
+    at which p n + U reaches k + 1.
     """
     people_of_item, steps = [], []
     ranks = experiment.ranks
@@ -202,7 +203,7 @@ def _renewed(experiment: Experiment, rng: Generator) -> Sequence[NoiseItem]:
 
 @dataclass(frozen=True)
 class States:
-    """The predictions that one rater's mistakes produce, sorted by trial, person and level.
+    """The predictions that result from one rater's mistakes, sorted by trial, person and level.
 
     Attributes
     ----------
@@ -218,7 +219,7 @@ class States:
 
 
 def states_of(experiment: Experiment, mistakes: DrawnMistakes) -> States:
-    """Predict every distinct row that mistakes produce for a person."""
+    """Return the predictions of every distinct row that the mistakes produce."""
     steps = mistakes.changes.shape[2]
     key = np.flatnonzero(mistakes.changes)
     slot, step = np.divmod(key, steps)
@@ -228,14 +229,14 @@ def states_of(experiment: Experiment, mistakes: DrawnMistakes) -> States:
 
 
 def predict_states(experiment: Experiment, mistakes: DrawnMistakes, slot: IntArray, active: BoolArray) -> Predictions:
-    """Predict people with some of their mistakes.
+    """Return the predictions of people with some of their mistakes.
 
     Parameters
     ----------
     slot
         (S,) trial * people + person.
     active
-        (S, items) the active mistakes.
+        (S, items) mask of the active mistakes.
     """
     person = slot % len(experiment.features)
     if experiment.slopes is not None:
@@ -246,7 +247,7 @@ def predict_states(experiment: Experiment, mistakes: DrawnMistakes, slot: IntArr
 
 
 def base_sums(experiment: Experiment) -> FloatArray:
-    """Return (people,) intercept + row · weights of the true features, for linear models."""
+    """Return (people,) intercept + row · weights without mistakes, for linear models."""
     sums = np.empty(len(experiment.features))
     for number, model in enumerate(experiment.predictors):
         rows = fold_slice(experiment, number)
@@ -256,7 +257,7 @@ def base_sums(experiment: Experiment) -> FloatArray:
 
 
 def fold_slice(experiment: Experiment, fold: int) -> slice:
-    """Return the slice of a fold's people in the base order."""
+    """Return the slice of a fold's people in base order."""
     groups = experiment.cells[1]
     return slice(int(experiment.base.starts[fold * groups]), int(experiment.base.starts[(fold + 1) * groups]))
 
@@ -279,7 +280,7 @@ def _by_rows(
 def rows_of(
     experiment: Experiment, mistakes: DrawnMistakes, slot: IntArray, person: IntArray, active: BoolArray
 ) -> FloatArray:
-    """Return the features of each state: those of the person, with the active mistakes."""
+    """Return the features of each state: the person's features with the active mistakes."""
     rows = experiment.base.features[person]
     values = mistakes.value.reshape(-1, mistakes.value.shape[2])
     position = 0
