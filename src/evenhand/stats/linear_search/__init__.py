@@ -1,4 +1,4 @@
-"""Search for a linear classifier that is fairer than the status quo and no less accurate."""
+"""Search for a linear classifier that is fairer than the status quo and at least as accurate."""
 
 from evenhand.stats.linear_search.milp import solve_milp
 from evenhand.stats.linear_search.problem import (

@@ -1,4 +1,4 @@
-"""Sentences on why a linear search found no classifier."""
+"""Messages that explain why a linear search found no classifier."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""The mixed-integer programs C.5, C.6 and (P') of the reference, written for and solved by HiGHS.
+"""The mixed-integer programs C.5, C.6 and (P') of the reference, built for and solved by HiGHS.
 
 For each distinct row of features x_c: D_c in {0, 1} with x_c'b <= C_c D_c - margin (1 - D_c) and x_c'b >= -C_c (1 -
 D_c), where b lies in [-1, 1] (half of it for a coefficient with a sign) and C_c is the largest possible abs(x_c'b). The
-strict inequality of (C.4) needs the margin, and features scaled to [0, 1]; without them b = 0 allows any selection.
+strict inequality of (C.4) requires the margin and features scaled to [0, 1]; without them b = 0 allows any selection.
 Rows with the same features share one D.
 
 Classification: size_g U_g = base_g + sum a D. Calibration (P'): U_g = sum_c (sum of y in c) s_gc with s_gc = t_g D_c
 written linearly and sum_c n_gc s_gc = 1.
 
-The solver starts from the sweep. Its solution is not trusted: its coefficients are repaired by the margin program and
-everything is recomputed from them. Proofs of optimality are rare above 100 rows; reaching the time limit is the normal
-outcome, and the bound shows the remaining gap.
+The solver starts from the sweep's classifier. Its solution is not trusted: the coefficients are repaired by the margin
+program, and all results are recomputed from them. Proofs of optimality are rare above 100 rows; reaching the time limit
+is the normal outcome, and the bound shows the remaining gap.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _REFUTED = 1e-6
 
 @dataclass(eq=False, kw_only=True)
 class Program:
-    """The columns and rows of a mixed-integer program, added in blocks."""
+    """The columns (variables) and rows (constraints) of a mixed-integer program, added in blocks."""
 
     lower: list[FloatArray] = field(default_factory=list)
     upper: list[FloatArray] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Program:
     rows: int = 0
 
     def add_columns(self, lower: ArrayLike, upper: ArrayLike, *, integer: bool = False) -> IntArray:
-        """Add variables and return their numbers."""
+        """Add variables with these bounds and return their numbers."""
         low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (lower, upper)))
         self.lower.append(low)
         self.upper.append(high)
@@ -70,7 +70,7 @@ class Program:
     def add_rows(
         self, count: int, lower: ArrayLike, upper: ArrayLike, *terms: tuple[ArrayLike, ArrayLike, ArrayLike]
     ) -> None:
-        """Add `count` constraints; a term is (constraint, variable, coefficient), broadcast against each other."""
+        """Add `count` constraints; each term is (constraint, variable, coefficient), broadcast against each other."""
         for row, column, value in terms:
             r, c, v = np.broadcast_arrays(np.asarray(row), np.asarray(column), np.asarray(value, dtype=np.float64))
             nonzero = v.ravel() != 0
@@ -82,7 +82,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProgram:
-    """The program of a search, with the numbers of its variables.
+    """The program of a search, with the numbers of its variables by role.
 
     Attributes
     ----------
@@ -97,9 +97,9 @@ class SearchProgram:
     gap
         t, the largest difference; for the goal of fairness only.
     share
-        For calibration the t_g, else empty.
+        The variables t_g for calibration, otherwise empty.
     parts
-        For calibration, for each group its s and the distinct rows they belong to.
+        For calibration, each group's variables s and the distinct rows to which they belong.
     cell
         (n,) the distinct row of each row.
     """
@@ -114,7 +114,7 @@ class SearchProgram:
     cell: IntArray
 
     def start(self, problem: SearchProblem, slopes: FloatArray, intercept: float) -> FloatArray:
-        """Return the value of every variable for given coefficients."""
+        """Return the values of all variables for the coefficients of a classifier."""
         solution = np.zeros(self.program.columns)
         solution[self.beta] = np.append(intercept, slopes)
         chosen = problem.scaled @ slopes + intercept >= 0
@@ -174,7 +174,7 @@ def build_program(problem: SearchProblem, margin: float) -> SearchProgram:
 def _add_classifier(
     program: Program, problem: SearchProblem, points: FloatArray, *, beta: IntArray, decide: IntArray, margin: float
 ) -> None:
-    """Add the constraints that make D the sign of x'b."""
+    """Add the constraints that make D the sign of x'b, with the margin."""
     design = np.column_stack([np.ones(len(points)), points])
     box = np.array(problem.box)
     most, least = design @ box[:, 1], design @ box[:, 0]  # x is not negative
@@ -194,7 +194,7 @@ def _add_mean(
     share: IntArray,
     g: int,
 ) -> tuple[IntArray, IntArray]:
-    """Add U_g = mean outcome of the selected of group g, with s = t D linearised."""
+    """Add U_g, the mean outcome of the selected in group g, with s = t D in linear form."""
     members = problem.group == g
     cells, member = np.unique(cell[members], return_inverse=True)
     sizes = np.bincount(member.ravel())
@@ -210,7 +210,7 @@ def _add_mean(
 
 
 def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntArray:
-    """Bound the difference of all ordered pairs of groups by t, which is minimised, or by the limit."""
+    """Limit the difference of all ordered pairs of groups by the variable t, or by the gap limit."""
     pairs = np.array(list(permutations(range(len(problem.names)), 2)))
     row = np.arange(len(pairs))
     difference = ((row, value[pairs[:, 0]], 1.0), (row, value[pairs[:, 1]], -1.0))
@@ -223,7 +223,7 @@ def _add_gap(program: Program, problem: SearchProblem, value: IntArray) -> IntAr
 
 
 class _Solved(NamedTuple):
-    """The result of HiGHS: its status, variables or None, bound, gap and time, and whether nothing is feasible."""
+    """The result of HiGHS: status, variables (or None), bound, gap, time, and whether the program is infeasible."""
 
     status: str
     solution: FloatArray | None
@@ -243,38 +243,38 @@ def solve_milp(
     directions: int = 20_000,
     threads: int = 1,
 ) -> LinearCandidate:
-    """Return the best linear classifier that the sweep and HiGHS find together.
+    """Return the best linear classifier found by the sweep and HiGHS.
 
     Parameters
     ----------
     problem
-        The problem.
+        The search problem.
     rng
-        Source of randomness of the sweep.
+        Source of randomness for the sweep.
     time_limit
-        Seconds that HiGHS may take.
+        The largest running time of HiGHS in seconds.
     relative_gap
-        The distance between incumbent and bound, as a share, at which it may stop.
+        The relative distance between incumbent and bound at which HiGHS may stop.
     margin
-        How far from 0 the score of a row that is not selected must be, with features in [0, 1] and coefficients in
-        [-1, 1].
+        The smallest distance below 0 of the score of a row that is not selected, with features in [0, 1] and
+        coefficients in [-1, 1].
     directions
-        The budget of the sweep that HiGHS starts from; 0 for none.
+        The number of directions of the initial sweep; 0 for no sweep.
     threads
         Number of threads of HiGHS.
 
     Returns
     -------
     LinearCandidate
-        The better of the two, by what its coefficients do; `solver` has status, bound and gap. Never worse than the
-        sweep alone.
+        The better of the two, judged by the decisions of its coefficients; `solver` has status, bound and gap. It is
+        never worse than the sweep alone.
 
     Raises
     ------
     MissingExtraError
         HiGHS is not installed.
     EvenhandError
-        There is no such classifier, or none was found in the time.
+        No such classifier exists, or none was found within the time limit.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def solve_milp(
 
 
 def _consistent(problem: SearchProblem, report: SolverReport, best: LinearCandidate) -> SolverReport:
-    """Return the report, with the bound removed if the best classifier refutes it."""
+    """Return the report, without the bound if the best classifier violates it."""
     reached = float(problem.judge(best.values)[1])
     least = report.bound if problem.goal == "fairness" else -report.bound
     if not reached < least - _REFUTED:
@@ -314,7 +314,7 @@ def _consistent(problem: SearchProblem, report: SolverReport, best: LinearCandid
 
 
 def _start(problem: SearchProblem, built: SearchProgram, swept: LinearCandidate | None) -> FloatArray | None:
-    """Return the sweep's classifier, polished, as a solution of the program."""
+    """Return the sweep's classifier, repaired, as a solution of the program; None if it is infeasible."""
     if swept is None or not swept.feasible:
         return None
     slopes, intercept, width = widest_margin(problem, swept.decide(problem.given))
@@ -324,7 +324,7 @@ def _start(problem: SearchProblem, built: SearchProgram, swept: LinearCandidate 
 def _checked(
     problem: SearchProblem, built: SearchProgram, solved: _Solved
 ) -> tuple[LinearCandidate | None, SolverReport]:
-    """Return the solver's classifier, repaired and re-evaluated, and the report."""
+    """Return the solver's classifier, repaired and re-evaluated, with the report."""
     report = SolverReport(
         status=solved.status,
         claimed=float("nan"),

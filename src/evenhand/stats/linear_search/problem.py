@@ -1,9 +1,10 @@
-"""The problem of a search for a linear classifier, and a classifier evaluated on its rows.
+"""The problem of searching for a linear classifier, and the evaluation of a classifier on its rows.
 
-A linear classifier selects if intercept + x'b >= 0. The search minimises the gap between groups for classifiers at
-least as accurate as the status quo in every group (C.5 of the reference), or maximises the accuracy for one group,
-without less for the others and with a smaller gap (C.6). The utility, the same for accuracy and fairness, is
-calibration or any whose w does not depend on the decision; the decision may be one of two amounts.
+A linear classifier selects a row if intercept + x'b >= 0. The search minimises the gap between groups for classifiers
+at least as accurate as the status quo in every group (C.5 of the reference), or maximises the accuracy for one group,
+without reducing the other groups' accuracy and with a smaller gap (C.6). The utility, which is the same for accuracy
+and fairness, is calibration or any utility whose w does not depend on the decision. The decision may be one of two
+amounts.
 
 Reference: E. Auerbach, A. Liang, M. Tabord-Meehan and K. Okumura (2024), Testing the fairness-improvability of
 algorithms, appendix C.
@@ -33,7 +34,7 @@ OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchProblem:
-    """Training rows with features scaled to [0, 1], and a candidate's requirements on them.
+    """Training rows with features scaled to [0, 1], and the requirements on a candidate.
 
     The value of group g is (base_g + sum a) / (size_g + sum s) over its selected rows: for classification base counts
     the zeros, a = 2 y - 1 and s = 0; for calibration base and size are 0, a = y and s = 1.
@@ -41,15 +42,15 @@ class SearchProblem:
     Attributes
     ----------
     given
-        (n, d) the features as they were given.
+        (n, d) the original features.
     scaled
         (n, p) the permitted features that vary, scaled to [0, 1].
     used
-        (p,) their indices among the d features.
+        (p,) the indices of the scaled features among the d features.
     low, width
-        (p,) the smallest value of each and its range.
+        (p,) the smallest value and the range of each scaled feature.
     signs
-        (p,) 1 or -1 where a coefficient may only be positive or negative, else 0.
+        (p,) 1 or -1 where a coefficient must not be negative or positive, otherwise 0.
     group
         (n,) group codes.
     names
@@ -57,13 +58,13 @@ class SearchProblem:
     gains
         (n,) a.
     base, size
-        (G,) the sums if nobody is selected.
+        (G,) the sums with no row selected.
     step
         s, 0 or 1.
     goal
-        "fairness", or the group whose accuracy is to rise.
+        "fairness", or the group whose accuracy is maximised.
     floors
-        (G,) the values to reach; -inf for none.
+        (G,) the smallest allowed values; -inf without a floor.
     gap_limit
         The largest gap allowed.
     capacity
@@ -91,7 +92,7 @@ class SearchProblem:
         return self.group.size
 
     def values(self, decisions: BoolArray) -> FloatArray:
-        """Return (..., G) the value of each group under decisions (..., n); nan if undefined."""
+        """Return (..., G) each group's value under decisions (..., n); nan if undefined."""
         chosen = np.asarray(decisions, dtype=np.float64)
         by_group = [chosen[..., self.group == g] for g in range(len(self.names))]
         sums = [by_group[g] @ self.gains[self.group == g] for g in range(len(self.names))]
@@ -100,7 +101,7 @@ class SearchProblem:
         return ratios(np.stack([self.base + top, self.size + self.step * bottom], axis=-1))
 
     def judge(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the violation of floors and gap limit by values (..., G), and the objective to minimise."""
+        """Return the violation of floors and gap limit by values (..., G), and the objective to be minimised."""
         gap = values.max(axis=-1) - values.min(axis=-1)
         short = np.maximum(self.floors - values, 0.0).sum(axis=-1) + np.maximum(gap - self.gap_limit, 0.0)
         objective = gap if self.goal == "fairness" else -values[..., self.goal]
@@ -114,7 +115,7 @@ class SearchProblem:
         return [(-1.0, 1.0)] + [(0.0 if sign > 0 else -1.0, 0.0 if sign < 0 else 1.0) for sign in self.signs.tolist()]
 
     def raw(self, slopes: FloatArray, intercept: float) -> tuple[FloatArray, float]:
-        """Return coefficients and intercept for the features as they were given."""
+        """Return coefficients and intercept for the original features."""
         coefficients = np.zeros(self.given.shape[1])
         coefficients[self.used] = slopes / self.width
         return coefficients, float(intercept - (slopes / self.width) @ self.low)
@@ -147,25 +148,26 @@ def search_problem(
     names
         The names of the groups.
     utility
-        The utility of accuracy and fairness: any that is better when higher and whose w does not depend on the decision
-        (classification, profit between two prices, formulas): values are linear in who is selected; or calibration.
+        The utility of accuracy and fairness: calibration, or any utility that is better when higher and whose w does
+        not depend on the decision (classification, profit between two prices, formulas), so that values are linear in
+        the decisions.
     amounts
-        The two decisions that the classifier chooses between, such as two prices: the second for the selected.
+        The two possible decisions, such as two prices; the second is for selected rows.
     columns
         The columns that the utility names.
     goal
-        "fairness": the smallest gap with values of at least the status quo's plus iota (C.5, and P' for calibration).
-        A group's number: its highest value, with the others at least the status quo's plus iota and a gap of at most
-        the status quo's less iota (C.6).
+        "fairness": minimise the gap, with values of at least the status quo's plus iota (C.5, and P' for calibration).
+        A group's number: maximise its value, with the other groups' values at least the status quo's plus iota and a
+        gap of at most the status quo's minus iota (C.6).
     iota
-        How much better than the status quo a candidate must be on these rows. With 0 it may sit at the floor, where a
+        The smallest improvement over the status quo on these rows. With 0 a candidate may just meet the floor, where a
         test on other rows has no power.
     capacity
         The share of rows to select; None for any number.
     monotone
-        (d,) 1 where a feature may only raise the chance of being selected, -1 where it may only lower it, else 0.
+        (d,) 1 for features that may only favour selection, -1 for features that may only count against it, otherwise 0.
     excluded
-        (d,) whether a feature may not be used.
+        (d,) mask of features that must not be used.
 
     Examples
     --------
@@ -215,7 +217,7 @@ def search_problem(
 
 
 def _targets(old: FloatArray, goal: SearchGoal, iota: float, names: Sequence[str]) -> tuple[FloatArray, float]:
-    """Return the floor of each group's value and the limit of the gap, from the status quo's values."""
+    """Return each group's floor and the limit of the gap, from the status quo's values."""
     if np.isnan(old).any():
         raise DataError(
             "the status quo selects nobody of group '{group}' on the training rows, so there is no value to "
@@ -242,7 +244,7 @@ def _sums(
     amounts: tuple[float, float],
     columns: Mapping[str, FloatArray] | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Return a, base, size and s."""
+    """Return the gains a, and base, size and step s of a `SearchProblem`."""
     if np.isnan(y).any():
         raise DataError(
             "row {row} has no outcome; the search needs that of every training row.",
@@ -266,7 +268,7 @@ def _sums(
 
 
 def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | None) -> tuple[IntArray, IntArray]:
-    """Return the sign constraint of every feature, and the permitted features that vary."""
+    """Return the sign constraint of every feature, and the indices of the permitted features that vary."""
     d = x.shape[1]
     signs = np.zeros(d, dtype=np.int64) if monotone is None else np.asarray(monotone, dtype=np.int64)
     out = np.zeros(d, dtype=np.bool_) if excluded is None else np.asarray(excluded, dtype=np.bool_)
@@ -291,27 +293,28 @@ def _allowed(x: FloatArray, monotone: ArrayLike | None, excluded: ArrayLike | No
 
 @dataclass(frozen=True, kw_only=True)
 class SolverReport:
-    """The report of the solver of the mixed-integer program.
+    """The report of the mixed-integer solver.
 
     Attributes
     ----------
     status
-        `OPTIMAL`, `TIME_LIMIT`, or another of the solver's words.
+        `OPTIMAL`, `TIME_LIMIT`, or another status of the solver.
     claimed
-        The objective of the solver's own decisions: the gap, or the value to be raised; nan when it found none.
+        The objective of the solver's own decisions: the gap, or the value to be maximised; nan without a solution.
     bound
-        No linear classifier (with the margin) does better: at least this gap, or at most this value; nan if refuted.
+        The bound for all linear classifiers with the margin: at least this gap, or at most this value; nan if refuted.
     relative_gap
-        The distance between claim and bound as a share of the claim; 0 when the claim is proved.
+        The distance between claim and bound as a share of the claim; 0 for a proved optimum.
     reproduced
-        Whether the solver's own coefficients make the solver's decisions. Often not: tolerance times big-M.
+        Whether the solver's coefficients reproduce the solver's decisions. Often they do not, because the tolerance is
+        multiplied by big-M.
     polished
-        Whether the margin program found coefficients that do.
+        Whether the margin program found coefficients that reproduce these decisions.
     seconds
-        The time it took.
+        The running time.
     refuted
-        Whether the sweep has a classifier better than the solver's bound: one with less than the margin, or a fault of
-        the solver.
+        Whether the sweep found a classifier better than the solver's bound, with a smaller margin or because of a fault
+        of the solver.
     """
 
     status: str
@@ -326,24 +329,24 @@ class SolverReport:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LinearCandidate:
-    """A linear classifier: select when intercept + x'coefficients >= 0.
+    """A linear classifier that selects a row if intercept + x'coefficients >= 0.
 
-    All figures are computed from the coefficients on the unscaled training rows, not taken from a solver.
+    All figures are computed from the coefficients on the unscaled training rows, not by a solver.
 
     Attributes
     ----------
     coefficients, intercept
-        The classifier.
+        The coefficients and the intercept for the original features.
     values
         (G,) the values of the groups on the training rows.
     feasible
-        Whether floors, gap limit and capacity are met there.
+        Whether floors, gap limit and capacity are met on the training rows.
     directions
-        The number of directions that the sweep tried.
+        The number of directions tried by the sweep.
     found_by
         "sweep" or "milp".
     solver
-        The solver's report, when it ran.
+        The solver's report, or None without a solver.
 
     Examples
     --------
@@ -372,12 +375,12 @@ class LinearCandidate:
         return float(self.values.max() - self.values.min())
 
     def decide(self, features: ArrayLike) -> BoolArray:
-        """Return (n,) whether each row is selected."""
+        """Return (n,) mask of the selected rows."""
         return decisions(np.asarray(features, dtype=np.float64), self.coefficients, self.intercept)
 
 
 def decisions(features: FloatArray, coefficients: FloatArray, intercept: float) -> BoolArray:
-    """Return whether each row is selected; excluded features are ignored.
+    """Return a mask of the selected rows; features with coefficient 0 are ignored.
 
     Examples
     --------
@@ -391,7 +394,7 @@ def decisions(features: FloatArray, coefficients: FloatArray, intercept: float) 
 def judged(
     problem: SearchProblem, slopes: FloatArray, intercept: float, *, directions: int, found_by: str
 ) -> LinearCandidate:
-    """Return the candidate with its values, computed from its coefficients on the rows as they were given."""
+    """Return the candidate with its values computed from its coefficients on the original rows."""
     coefficients, raw_intercept = problem.raw(slopes, intercept)
     chosen = decisions(problem.given, coefficients, raw_intercept)
     values = problem.values(chosen)
@@ -408,11 +411,12 @@ def judged(
 
 
 def widest_margin(problem: SearchProblem, decisions: BoolArray) -> tuple[FloatArray, float, float]:
-    """Return slopes, intercept and margin m > 0 with x'b >= m for the selected and x'b <= -m for the others.
+    """Return slopes, intercept and the widest margin m between selected and unselected rows.
 
-    Maximise m over b in [-1, 1] (signs as constrained): a linear program. Solvers of the mixed-integer program return
-    coefficients that misjudge a few of their own rows, because a tolerance is multiplied by a large constant; this
-    repairs them. A margin of 0 or less means that no linear classifier makes these decisions.
+    x'b >= m for the selected rows and x'b <= -m for the other rows; m is maximised over b in [-1, 1] (with sign
+    constraints) by a linear program. Solvers of the mixed-integer program return coefficients that misjudge a few of
+    their own rows, because a tolerance is multiplied by a large constant; this repairs them. A margin of 0 or less
+    means that no linear classifier makes these decisions.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The direction sweep: tries many directions of a linear classifier, each with all thresholds.
+"""The direction sweep, which tries many directions of a linear classifier with all thresholds.
 
 For one direction the rows are sorted by their score, and cumulative sums give the values of all n + 1 cuts. With a
-capacity there is only one cut. Directions start from least squares and random ones, and then concentrate around the
-best. The budget is a number of directions, so that a search is reproducible; it works for any number of rows, and finds
-in seconds what a mixed-integer solver finds in a minute, without a proof.
+capacity there is only one cut. The first directions are least-squares and random directions; later directions
+concentrate around the best ones. The budget is a number of directions, so a search is reproducible. It works for any
+number of rows, and finds in seconds what a mixed-integer solver finds in a minute, but without a proof.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _SLICE_NUMBERS = 100_000  # scores and their order stay in cache
 def sweep_directions(
     problem: SearchProblem, rng: Generator, *, directions: int = 20_000, threads: int | None = None
 ) -> LinearCandidate:
-    """Return the best linear classifier among a budget of directions.
+    """Return the best linear classifier within a budget of directions.
 
     Parameters
     ----------
     problem
-        The problem.
+        The search problem.
     rng
         Source of randomness. The result depends on it, on the problem and on the budget only.
     directions
         The budget. 10,000 directions take about 0.1 s for 100 rows, 2 s for 5,000 and 10 s for 16,000 on one core.
     threads
-        Number of threads; by default one for each core. The result does not depend on it.
+        Number of threads, by default the number of cores. The result does not depend on it.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def sweep_directions(
 def best_direction(
     problem: SearchProblem, rng: Generator, *, directions: int, threads: int | None = None
 ) -> LinearCandidate:
-    """Return the best classifier of the sweep even if it does not meet the floors."""
+    """Return the best classifier of the sweep, even if it does not meet the floors."""
     require_at_least("directions", directions, 1)
     elite, merit = np.empty((0, problem.scaled.shape[1])), np.empty((0, 3))
     done = 0
@@ -86,13 +86,13 @@ def best_direction(
 
 
 def _best(merit: FloatArray) -> IntArray:
-    """Return the best directions, one for each merit: the newest, so that the search can drift on plateaus."""
+    """Return the indices of the best directions, the newest one for each merit so that the search can drift."""
     _, first = np.unique(merit[:, :2], axis=0, return_index=True)
     return first[:_ELITE]
 
 
 def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng: Generator) -> FloatArray:
-    """Return directions to try: at first least squares and random ones, then mostly near the best."""
+    """Return directions to try: first least-squares and random directions, later mostly near the best."""
     spread = problem.scaled.std(axis=0)
     p = spread.size
     fresh = rng.standard_normal((size, p)) / spread
@@ -111,9 +111,9 @@ def _batch(problem: SearchProblem, elite: FloatArray, done: int, size: int, rng:
 
 
 def _starting_directions(problem: SearchProblem) -> FloatArray:
-    """Return least squares of the outcome (all rows, groups of equal weight, each group), and single features.
+    """Return least-squares directions (all rows, equally weighted groups, each group) and single features.
 
-    Gains rise with the outcome for either utility, so they replace it.
+    Gains rise with the outcome for every utility, so they replace the outcome.
     """
     sizes = np.bincount(problem.group, minlength=len(problem.names))
     weights = [np.ones(len(problem)), 1.0 / sizes[problem.group]]
@@ -129,7 +129,7 @@ def _starting_directions(problem: SearchProblem) -> FloatArray:
 
 
 def _evaluate(problem: SearchProblem, batch: FloatArray, threads: int | None) -> FloatArray:
-    """Return (B, 3) violation, objective and threshold of the best cut of each direction."""
+    """Return (B, 3) violation, objective and threshold of each direction's best cut."""
     merit = np.empty((len(batch), 3))
     step = max(1, min(64, _SLICE_NUMBERS // len(problem)))
 
@@ -155,7 +155,7 @@ def _all_cuts(problem: SearchProblem, scores: FloatArray) -> FloatArray:
 
 
 def _one_cut(problem: SearchProblem, scores: FloatArray) -> FloatArray:
-    """Return the merit of the cut that selects the capacity; violation inf if tied scores prevent it."""
+    """Return the merit of the cut that selects the capacity; the violation is inf if ties prevent it."""
     assert problem.capacity is not None  # noqa: S101 -- for the type checker
     rows = scores.shape[1]
     position = rows - problem.capacity
