@@ -1,1 +1,1 @@
-"""Pure statistical kernels: NumPy arrays in, NumPy arrays out; no data frames, no files, no global state."""
+"""Pure statistical kernels from NumPy arrays to NumPy arrays, without data frames, files or global state."""

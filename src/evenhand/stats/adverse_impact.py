@@ -20,20 +20,20 @@ Flip = Literal["no", "crosses", "overtakes"]
 
 
 class AdverseImpact(NamedTuple):
-    """Each group's selection compared with that of the group with the highest rate; nan if undefined.
+    """Comparison of each group's selection with the group that has the highest rate; nan if undefined.
 
     Parameters
     ----------
-    highest : the position of the group with the highest rate.
+    highest : the index of the group with the highest rate.
     rate : selected / n.
-    ratio, ratio_limits : rate over the highest, and its interval.
-    difference : rate minus the highest.
+    ratio, ratio_limits : rate divided by the highest rate, and its interval.
+    difference : rate minus the highest rate.
     below : whether the ratio is below four fifths.
     deviations : the difference in standard deviations, z.
     p_value : Fisher's exact test, two-sided.
-    shortfall : the people expected at the rate of both groups together, minus those selected.
-    to_four_fifths : how many more selected people of the group bring it to four fifths, all else equal.
-    flip : what changes if one person is selected instead of another.
+    shortfall : the number of people expected at the rate of both groups together, minus the number selected.
+    to_four_fifths : the number of additional selections that bring the group to four fifths, all else equal.
+    flip : the effect of selecting one person instead of another.
     """
 
     highest: int
@@ -50,7 +50,7 @@ class AdverseImpact(NamedTuple):
 
 
 def highest_rate(n: ArrayLike, selected: ArrayLike, least: int = 1) -> int:
-    """Return the position of the group with the highest rate; ties go to the larger, then the first group.
+    """Return the index of the group with the highest rate; ties go to the larger, then to the first group.
 
     Groups with fewer than `least` people count only if all groups are that small.
 
@@ -65,23 +65,23 @@ def highest_rate(n: ArrayLike, selected: ArrayLike, least: int = 1) -> int:
 
 
 def adverse_impact(n: ArrayLike, selected: ArrayLike, least: int = 1, confidence: float = 0.95) -> AdverseImpact:
-    """Compare the selection of every group with that of the group with the highest rate.
+    """Compare the selection of every group with the group that has the highest rate.
 
-    Of a group with x of n selected and the highest group with y of m: the ratio is (x/n) / (y/m), below four fifths if
+    For a group with x of n selected and the highest group with y of m: the ratio is (x/n) / (y/m), below four fifths if
     5 x m < 4 y n; z = (x/n - y/m) / sqrt(p (1 - p) (1/n + 1/m)) with p = (x + y) / (n + m); the shortfall is n p - x;
-    four fifths need ceil(4 y n / 5 m) - x more people, at least 0. Fisher's test sums the probabilities of all tables
-    with the same margins that are at most as likely as the observed one. The interval of the ratio is MOVER-R from
-    Wilson limits, of this pair alone: it does not allow for the choice of the highest group.
+    reaching four fifths requires ceil(4 y n / 5 m) - x more people, at least 0. Fisher's test sums the probabilities of
+    all tables with the same margins that are at most as likely as the observed one. The interval of the ratio is
+    MOVER-R from Wilson limits. It applies to this pair alone and does not account for the choice of the highest group.
 
     Flip-one selects one person of a group that is below instead of one of the highest group, or the reverse for a group
-    that is not below, and compares with the group that is then the highest.
+    that is not below, and compares the group with the group that then has the highest rate.
 
     Parameters
     ----------
     n, selected
-        The people of each group, and how many of them were selected.
+        The number of people of each group, and the number of them selected.
     least
-        Smaller groups are compared, too, but are never the group with the highest rate; see `highest_rate`.
+        Smaller groups are also compared, but never count as the group with the highest rate; see `highest_rate`.
     confidence
         Two-sided confidence of the interval of the ratio.
 
@@ -134,12 +134,12 @@ def _integers(counts: ArrayLike) -> list[int]:
 
 
 def _below(group: int, n: list[int], selected: list[int], highest: int) -> bool:
-    """Return whether a rate is below four fifths of another, in integers."""
+    """Return whether a rate is below four fifths of another rate, in integer arithmetic."""
     return 5 * selected[group] * n[highest] < 4 * selected[highest] * n[group]
 
 
 def _missing(group: int, n: list[int], selected: list[int], highest: int) -> int:
-    """Return how many more people a group needs to reach four fifths."""
+    """Return the number of additional selections a group needs to reach four fifths."""
     return max(0, -(-4 * selected[highest] * n[group] // max(1, 5 * n[highest])) - selected[group])
 
 

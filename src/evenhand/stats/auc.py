@@ -1,4 +1,4 @@
-"""The area under the ROC curve with DeLong's standard error, weighted or not, in O(n log n)."""
+"""The area under the ROC curve with DeLong's standard error, optionally weighted, in O(n log n)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class AucSummary:
-    """An area under the ROC curve.
+    """An area under the ROC curve with its standard error.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class AucSummary:
     stderr
         DeLong's standard error; nan when a class has fewer than two rows.
     positives, negatives
-        Rows of each class with positive weight, repetitions counted.
+        The number of rows of each class with positive weight, including repetitions.
     """
 
     value: float
@@ -51,9 +51,9 @@ def delong(
     positive
         Whether the row's outcome is positive.
     weight
-        Survey weight of each row, 1 if not given; rows of weight 0 are ignored.
+        Survey weight of each row, by default 1; rows of weight 0 are ignored.
     count
-        The number of identical rows that each row represents, 1 if not given.
+        The number of identical rows that each row represents, by default 1.
 
     References
     ----------
@@ -81,11 +81,11 @@ def delong(
 
 
 def auc_influence(score: ArrayLike, positive: ArrayLike, weight: ArrayLike | None = None) -> tuple[float, FloatArray]:
-    """Return the AUC and each row's contribution to its error.
+    """Return the AUC and each row's influence on it.
 
-    w_i (V10_i - A) / W1 for a positive, w_j (V01_j - A) / W0 for a negative (see `delong`). The sum of
-    squares is the variance and the sum of products with another statistic's influence the covariance, up to
-    the corrections m/(m-1); so two AUCs that share rows can be compared.
+    The influence is w_i (V10_i - A) / W1 for a positive and w_j (V01_j - A) / W0 for a negative (see `delong`). The sum
+    of squares is the variance and the sum of products with another statistic's influence the covariance, up to the
+    corrections m/(m-1); so two AUCs that share rows can be compared.
 
     References
     ----------
@@ -105,10 +105,10 @@ def auc_influence(score: ArrayLike, positive: ArrayLike, weight: ArrayLike | Non
 
 
 def binned_auc_error(positives: ArrayLike, negatives: ArrayLike) -> FloatArray:
-    """Return how far the AUC of binned scores can be from that of the unbinned scores.
+    """Return the largest possible difference between the AUC of binned and of unbinned scores.
 
-    sum_b P_b N_b / (2 P N): pairs in different bins are ordered right, those in one bin count 1/2 and may
-    be anything from 0 to 1. Bins run along the last axis; nan when a class is absent.
+    The difference is at most sum_b P_b N_b / (2 P N): pairs in different bins are in the right order, and pairs in one
+    bin count 1/2 but may truly count anything from 0 to 1. Bins run along the last axis; nan when a class is absent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The bootstrap of a table that is reduced to cells.
+"""The bootstrap of a table reduced to cells.
 
 Rows of one cell differ only in the summed values, so a resample of N rows is one multinomial
 draw of the cells' counts and one normal draw of each cell's sums. The cost does not depend on N.
@@ -32,7 +32,7 @@ _MOST_THREADS = 8  # each may have two parts at once
 
 @dataclass(frozen=True)
 class CellMoments:
-    """The moments of C cells with K summed row values, as the bootstrap needs them.
+    """The moments of C cells with K summed row values, as required by the bootstrap.
 
     Attributes
     ----------
@@ -77,17 +77,17 @@ class CellMoments:
 
     @classmethod
     def from_counts(cls, n: IntArray | list[int]) -> CellMoments:
-        """Return cells that hold only counts (K = 0)."""
+        """Return cells with counts only (K = 0)."""
         counts = np.asarray(n, dtype=np.int64)
         return cls(counts, np.zeros((counts.size, 0)), np.zeros((counts.size, 0, 0)))
 
 
 def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_000, rng: Generator) -> Draws:
-    """Resample the rows behind the cells and return the statistic of every resample.
+    """Return the statistic of bootstrap resamples of the rows behind the cells.
 
     Counts are multinomial(N, n/N). Given its count m, a cell's sums are m mean + sqrt(m) L z with L L' the
-    covariance of the row values within the cell and z standard normal: the first two moments of m rows drawn
-    from the cell. Without the second term the interval of a mean score is too short.
+    covariance of the row values within the cell and z standard normal; this matches the first two moments of m rows
+    drawn from the cell. Without the second term the interval of a mean score is too short.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
     resamples
         Number of resamples R.
     rng
-        Source of randomness. The result depends on it, on the cells and on R only.
+        Source of randomness. The result depends only on it, on the cells and on R.
 
     Returns
     -------
@@ -130,10 +130,10 @@ def resample(cells: CellMoments, statistic: Statistic, *, resamples: int = 10_00
 
 
 def _draw_cells(cells: CellMoments, resamples: int, rng: Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield counts (R, C) and sums (R, C, K) of resamples, in blocks whose size depends on C and K.
+    """Yield counts (R, C) and sums (R, C, K) of resamples in blocks whose size depends on C and K.
 
-    The first block is drawn from `rng` and every other from a child of it, so that threads can draw ahead, any number
-    of them with the same result.
+    The first block is drawn from `rng` and every other block from a child of it, so threads can draw ahead and their
+    number does not change the result.
     """
     step = _chunk(cells) if cells.first.size else max(1, _CACHED_NUMBERS // cells.n.size)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
@@ -165,7 +165,7 @@ def _draw_part(
 
 
 def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Generator) -> FloatArray:
-    """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal spread within cells."""
+    """Return sums (R, C, K) of `counts` rows drawn from each cell, with normal variation within cells."""
     sums = mean.T[:, np.newaxis, :] * counts  # (K, R, C): contiguous row values are faster
     root = np.sqrt(counts)
     for column in range(mean.shape[1]):
@@ -181,8 +181,8 @@ def _draw_sums(counts: FloatArray, mean: FloatArray, factor: FloatArray, rng: Ge
 def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
     """Return means (C, K) and lower triangular factors (C, K, K) of the covariances within cells.
 
-    A Cholesky factorisation without the values that do not vary: a pivot that is only rounding becomes 0 and so does
-    its column.
+    This is a Cholesky factorisation without the constant values: a pivot at rounding level becomes 0, and so does its
+    column.
     """
     n = np.maximum(cells.n, 1).astype(np.float64)
     mean = cells.first / n[:, np.newaxis]
@@ -200,7 +200,7 @@ def _mean_and_factor(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
 
 
 def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray) -> FloatArray:
-    """Return (T,) the acceleration sum u³ / (6 (sum u²)^1.5) of the rows' jackknife influences u.
+    """Return (T,) the BCa acceleration sum u³ / (6 (sum u²)^1.5) of the rows' jackknife influences u.
 
     The n_c rows of cell c have influences with mean d_c and variance v_c (v_c by removing a row one factor column off
     the mean, in either direction), so sum u² = sum n_c (d_c² + v_c), sum u³ = sum n_c (d_c³ + 3 d_c v_c). With e_c the
@@ -231,7 +231,7 @@ def _acceleration(cells: CellMoments, statistic: Statistic, estimate: FloatArray
 def _leave_one_out(
     cells: CellMoments, statistic: Statistic, mean: FloatArray, factor: FloatArray, chosen: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the statistic without one average row of each cell, and the variance over the cell's rows."""
+    """Return the statistic without one average row of each cell, and its variance over the cell's rows."""
     row = np.arange(chosen.size)
     counts = np.repeat(cells.n[np.newaxis, :].astype(np.float64), chosen.size, axis=0)
     counts[row, chosen] -= 1.0
@@ -250,20 +250,20 @@ def _leave_one_out(
 
 
 def _chunk(cells: CellMoments) -> int:
-    """Return how many resamples to process at once; it depends on C and K only, so results do too."""
+    """Return the number of resamples to process at once; it depends on C and K only, and so do results."""
     c, k = int(cells.first.shape[0]), int(cells.first.shape[1])
     return max(1, _CHUNK_NUMBERS // (c * (k + 2)))
 
 
 def data_rng(purpose: int, *data: ArrayLike) -> Generator:
-    """Return a random generator that is a function of data alone: of neither names nor a seed.
+    """Return a random generator determined by data alone, without names or a seed.
 
-    For draws that only approximate a number, so that the same data always give the same.
+    Use it for draws that only approximate a number, so that equal data always give equal results.
 
     Parameters
     ----------
     purpose
-        The number of the approximation, so that several of the same data are independent.
+        The number of the approximation, so that several approximations of the same data are independent.
     data
         Arrays of numbers.
 
@@ -281,17 +281,17 @@ def data_rng(purpose: int, *data: ArrayLike) -> Generator:
 
 
 def named_rng(seed: int, *names: str) -> Generator:
-    """Return the random generator of a part of an audit, a function of the seed and the part's names.
+    """Return the random generator of a part of an audit, determined by the seed and the part's names.
 
-    Adding a group or model, or reordering them, leaves the numbers of all others unchanged. The entropy is the seed
-    followed by the eight words of the SHA-256 of the names, joined by the ASCII unit separator.
+    Adding a group or model, or reordering them, leaves all other groups' and models' numbers unchanged. The entropy is
+    the seed followed by the eight words of the SHA-256 of the names, joined by the ASCII unit separator.
 
     Parameters
     ----------
     seed
         The seed of the audit, not negative.
     names
-        The names of the part, from general to particular: the model, the grouping, the stratum.
+        The names of the part, from general to specific: the model, the grouping, the stratum.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""p-values that invert limits, and Student's quantile for tiny tails."""
+"""P-values that invert limits, and Student's quantile for tiny tails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SMALLEST_P = 1e-15
 
 
 def p_of_tail(beyond: Callable[[float], float]) -> float:
-    """Return twice the tail at which the limits reach 0, to six digits; `beyond` is their distance from it."""
+    """Return twice the tail at which the limits reach the null, to six digits."""
     from scipy.optimize import brentq
 
     most, least = np.log(0.5), np.log(_SMALLEST_P / 2)
@@ -23,7 +23,7 @@ def p_of_tail(beyond: Callable[[float], float]) -> float:
 
 
 def student_quantile(freedom: float, tail: float) -> float:
-    """Return Student's quantile for this tail, which may be tiny; nan without degrees of freedom.
+    """Return Student's quantile for a tail, which may be tiny; nan without degrees of freedom.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Errors of values whose rows come in clusters: several rows of one person, household, judge or prompt."""
+"""Standard errors of values from clustered rows, such as several rows per person, household, judge or prompt."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ FEWEST = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterErrors:
-    """What clusters make of the errors of several values.
+    """Variances, design effects and related statistics of several values from clustered rows.
 
     Parameters
     ----------
-    variance : of each value; nan with fewer than 10 clusters.
-    design : by how much clusters multiply the variance at least, by one correlation within all; 1 where unknown.
+    variance : the variance of each value; nan with fewer than 10 clusters.
+    design : the design effect, from one common correlation within clusters; 1 where unknown.
     dof : the degrees of freedom of each variance.
-    correlation : of each value with each other one.
-    skewness : of each value.
-    clusters : the clusters with people of each value.
+    correlation : the correlation of each value with every other value.
+    skewness : the skewness of each value.
+    clusters : the number of clusters with people of each value.
     """
 
     variance: FloatArray
@@ -34,29 +34,29 @@ class ClusterErrors:
     clusters: IntArray
 
     def at_least(self, independent: FloatArray) -> FloatArray:
-        """Return the variances, at least those of independent people times the design effect; nan where unknown.
+        """Return the variances, at least those of independent people times the design effect; nan if unknown.
 
-        So a group whose clusters happen to be alike is not taken for certain.
+        This avoids too small a variance for a group whose clusters happen to be alike.
         """
         return np.where(np.isnan(self.variance), np.nan, np.fmax(self.variance, independent * self.design))
 
 
 def cluster_errors(influence: FloatArray, people: FloatArray, independent: FloatArray) -> ClusterErrors:
-    r"""Return the variances of values by the delete-one-cluster influences, with degrees of freedom and correlations.
+    r"""Return variances of values from delete-one-cluster influences, with degrees of freedom and correlations.
 
     The variance is the sum of squared influences, which for a mean of people is CR2: with the deviations d_i of a
     cluster's n_i people added up, sum (d_i / N)² / (1 - n_i / N). It is unbiased if people are independent. The degrees
     of freedom are Satterthwaite's for clusters of these sizes at a correlation r of people within a cluster,
-    (sum e_i)² / sum e_i² - 1 with e_i = (n_i (1 - r) + r n_i²) / N². r is what the variances of all values say together
-    (Imbens and Kolesár 2016 take it from the data alike), and 1 if the variances of independent people are unknown.
-    `design` is 1 + r (sum n_i² / N - 1), Kish's design effect.
+    (sum e_i)² / sum e_i² - 1 with e_i = (n_i (1 - r) + r n_i²) / N². r is estimated from the variances of all values
+    together (similar to Imbens and Kolesár 2016), and 1 if the variances of independent people are unknown. `design` is
+    1 + r (sum n_i² / N - 1), Kish's design effect.
 
     Parameters
     ----------
     influence
-        (clusters, values) The value minus that without the cluster, times sqrt(1 - n_i / N).
+        (clusters, values) The value minus the value without the cluster, times sqrt(1 - n_i / N).
     people
-        (clusters, values) The people of each value.
+        (clusters, values) The number of people of each value.
     independent
         The variance of each value if all people were independent; nan where unknown.
 
@@ -102,12 +102,12 @@ def cluster_errors(influence: FloatArray, people: FloatArray, independent: Float
 def variances_of_means(
     cluster: IntArray, cell: IntArray, weight: FloatArray, total: FloatArray, mean: FloatArray
 ) -> tuple[FloatArray, IntArray]:
-    """Return the CR2 variances of the means of many cells, and the clusters of each cell.
+    """Return the CR2 variances of the means of many cells, and the number of clusters of each cell.
 
     Parameters
     ----------
-    cluster, cell : of each entry.
-    weight, total : its weight, and its weighted sum.
+    cluster, cell : the cluster and the cell of each entry.
+    weight, total : the weight and the weighted sum of each entry.
     mean : the mean of each cell.
     """
     pairs, place = np.unique(np.stack([cell, cluster]), axis=1, return_inverse=True)
@@ -121,7 +121,7 @@ def variances_of_means(
 
 
 def _correlation_within(variance: FloatArray, independent: FloatArray, size: FloatArray) -> float | None:
-    """Return the correlation of people of a cluster that all variances together imply, from 0 to 1; None if unknown."""
+    """Return the correlation within clusters implied by all variances together, from 0 to 1; None if unknown."""
     known = np.isfinite(variance) & np.isfinite(independent) & (size > 1.0)
     expected = float((independent * (size - 1.0))[known].sum())
     if expected <= 0.0:

@@ -1,4 +1,4 @@
-"""Loops compiled with numba, which is imported when one is first called and never with the package.
+"""Loops compiled with numba, which is imported at the first call and never with the package.
 
 The loops over pairs of people are in `pairs.kernels`. Import this module only where a loop is called.
 """
@@ -27,7 +27,7 @@ CutLimits = tuple[FloatArray, float, float]  # floors, the largest gap, and the 
 
 
 def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
-    """Return a decorator that compiles a function for numbers and arrays, without the interpreter lock.
+    """Return a decorator that compiles a function on numbers and arrays and releases the interpreter lock.
 
     The machine code is cached beside the module, or in the user's cache folder if the package is read-only;
     if neither can be written, it is compiled again in each process.
@@ -61,7 +61,7 @@ def kernel(*, fast: bool = False) -> Callable[[_Kernel], _Kernel]:
 def add_weighted(
     step: IntArray, cell: IntArray, person: IntArray, added: FloatArray, times: npt.NDArray[np.uint8], out: FloatArray
 ) -> None:
-    """Add each state's values, times the draws of its person, to `out` (steps, cells, values, draws).
+    """Add each state's values, times the number of draws of its person, to `out` (steps, cells, values, draws).
 
     The order of states does not depend on the number of threads, so the sums are bit-identical.
     """
@@ -84,7 +84,7 @@ def add_weighted(
 
 @kernel()
 def count_drawn(drawn: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint8]) -> None:
-    """Add the number of times each person is among `drawn` (resamples, people) to `counts`."""
+    """Add the number of times each person occurs in `drawn` (resamples, people) to `counts`."""
     for number in range(drawn.shape[0]):
         count = counts[number]
         for person in drawn[number]:
@@ -93,7 +93,7 @@ def count_drawn(drawn: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint8]) ->
 
 @kernel()
 def write_times(counts: npt.NDArray[np.uint8], times: npt.NDArray[np.uint8]) -> None:
-    """Write counts (resamples, people) into times (people, resamples)."""
+    """Write the transpose of counts (resamples, people) into times (people, resamples)."""
     for person in range(counts.shape[1]):
         for number in range(counts.shape[0]):
             times[person, number] = counts[number, person]
@@ -110,7 +110,7 @@ def mixed(state: np.uint64) -> np.uint64:
 
 @kernel()
 def draw_counts(key: np.uint64, number: int, size: int, cell: IntArray, counts: FloatArray) -> None:
-    """Draw `size` rows at random and count them by cell; depends only on the key and the draw's number."""
+    """Write the cell counts of `size` random rows into `counts`; they depend only on the key and the draw's number."""
     counts[:] = 0.0
     state = mixed(key + STEP * np.uint64(number + 1))
     scale = TO_UNIT * cell.size
@@ -122,7 +122,7 @@ def draw_counts(key: np.uint64, number: int, size: int, cell: IntArray, counts: 
 
 @kernel(fast=True)
 def dot(a: FloatArray, b: FloatArray) -> float:
-    """Return the sum of products."""
+    """Return the sum of the products of two arrays."""
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
@@ -133,7 +133,7 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 def draw_sums(
     key: np.uint64, first: int, last: int, cells: tuple[IntArray, ...], columns: FloatArray, sums: FloatArray
 ) -> None:
-    """Write the sums by group of the draws first .. last - 1 into `sums` (J, G, Q); `columns` is (Q, C)."""
+    """Write the group sums of draws first .. last - 1 into `sums` (J, G, Q); `columns` is (Q, C)."""
     sizes, cell, start = cells
     counts = np.zeros(columns.shape[1])
     for number in range(first, last):
@@ -148,7 +148,7 @@ def draw_sums(
 def add_powers(
     values: FloatArray, people: IntArray, codes: IntArray, scale: tuple[float, float], powers: FloatArray
 ) -> None:
-    """Add people's standardised values to the powers 0, 1, ... to `powers` (powers, groups)."""
+    """Add the powers 0, 1, ... of people's standardised values to `powers` (powers, groups)."""
     for i in range(values.size):
         z, power = (values[i] - scale[0]) / scale[1], float(people[i])
         for j in range(powers.shape[0]):
@@ -165,9 +165,9 @@ def add_weighted_powers(
     scale: tuple[float, float, float],
     powers: FloatArray,
 ) -> None:
-    """Add people's weights to the powers k times standardised values to the powers j <= k to `powers` (k, j, groups).
+    """Add powers k of people's weights times powers j <= k of standardised values to `powers` (k, j, groups).
 
-    `scale` has the mean and the standard deviation of values, and the mean weight.
+    `scale` contains the mean and the standard deviation of values, and the mean weight.
     """
     for i in range(values.size):
         z, w, g, heavy = (values[i] - scale[0]) / scale[1], weights[i] / scale[2], codes[i], float(people[i])
@@ -200,9 +200,9 @@ def scan_thresholds(
 ) -> None:
     """Write violation, objective and threshold of each direction's best cut into `out` (B, 3).
 
-    `scores` has a row for each direction; `order` sorts each row up, and rows are selected from its end. A cut lies
-    between two scores that differ by more than
-    `apart` times the range. Goal -1 is fairness, else a group.
+    `scores` has a row for each direction; `order` sorts each row in increasing order, and rows are selected from its
+    end. A cut lies between two scores that differ by more than `apart` times the range. Goal -1 means fairness; any
+    other goal is a group's number.
     """
     group, gains, base, size, step = rows
     people = group.size
@@ -243,7 +243,7 @@ def share(c: float, x: float) -> float:
 
 @kernel()
 def remainder(c: float, rate: float, without: float) -> float:
-    """Return the x with c / (c + x) = rate: inf if the rate is 0 or less, `without` if c is 0."""
+    """Return the x with c / (c + x) = rate; inf if the rate is 0 or less, and `without` if c is 0."""
     if c <= 0:
         return without
     return c / rate - c if rate > 0 else np.inf
@@ -251,7 +251,7 @@ def remainder(c: float, rate: float, without: float) -> float:
 
 @kernel()
 def second_x(two: FloatArray, rate: float, least: bool) -> float:
-    """Return the second group's x, within its ends, at which its rate is `rate`; `two` holds its c and ends."""
+    """Return the second group's x at which its rate is `rate`, clipped to its limits; `two` is (c, low, high)."""
     c, low, high = float(two[0]), float(two[1]), float(two[2])
     if c == 0:
         return low if least else high
@@ -262,7 +262,7 @@ def second_x(two: FloatArray, rate: float, least: bool) -> float:
 def smallest_corner(
     one: FloatArray, two: FloatArray, box: FloatArray, slack: FloatArray, total: float, sign: float
 ) -> float:
-    """Return the smallest sum of sign x over the corners of a box (2, K): all coordinates but one at an end."""
+    """Return the smallest sum of the signed second group's x over the box (2, K) cut by the total."""
     labels, best = slack.size, np.inf
     ends = np.empty((2, labels))
     for end in range(2):
@@ -290,7 +290,7 @@ def smallest_corner(
 def gap_is_possible(
     one: FloatArray, two: FloatArray, totals: tuple[float, float], slack: FloatArray, boxes: FloatArray
 ) -> bool:
-    """Return whether two groups, each with its c and ends (3, K), can differ by at most `slack` (K) in every label."""
+    """Return whether two groups (3, K) of c, low and high can differ by at most `slack` (K) in every label."""
     low_sum, high_sum = 0.0, 0.0
     for k in range(slack.size):
         c, t = one[0, k], slack[k]
@@ -317,8 +317,8 @@ def narrow_gap(
 ) -> None:
     """Bisect the ends (2, rows) that enclose each row's smallest possible gap.
 
-    `one` and `two` hold c and the ends of x, (rows, 3, K), `totals` the sums of x, (2, rows), `used` the labels that
-    count.
+    `one` and `two` (rows, 3, K) contain c and the limits of x, `totals` (2, rows) the sums of x, and `used` the mask of
+    compared labels.
     """
     slack, boxes = np.empty(used.shape[1]), np.empty((2, 2, used.shape[1]))
     for row in range(used.shape[0]):

@@ -23,7 +23,7 @@ _ROUNDING = 1e-12
 
 
 class ClusterEstimate(NamedTuple):
-    """Estimates with standard errors from resampled people, Student's t on people - 1, and limits."""
+    """Estimates with standard errors from resampled people, and Student's t, p-values and limits with people - 1 df."""
 
     value: FloatArray
     stderr: FloatArray
@@ -35,7 +35,7 @@ class ClusterEstimate(NamedTuple):
 
 
 def midranks(x: ArrayLike) -> FloatArray:
-    """Return ranks from 1 to n; tied values share the mean of their ranks.
+    """Return ranks from 1 to n; tied values get the mean of their ranks.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def midranks(x: ArrayLike) -> FloatArray:
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's rank correlation: Pearson's correlation of the midranks.
 
-    nan if there are fewer than two rows or one variable is constant.
+    The result is nan if there are fewer than two rows or a variable is constant.
 
     References
     ----------
@@ -83,7 +83,7 @@ def spearman_matrix(values: ArrayLike) -> FloatArray:
 
 
 def correlation_t(r: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return t = r sqrt((n - 2) / (1 - r²)), with n - 2 degrees of freedom, of the null of no correlation.
+    """Return t = r sqrt((n - 2) / (1 - r²)) for the null of no correlation, with n - 2 degrees of freedom.
 
     Examples
     --------
@@ -115,10 +115,10 @@ def spearman_interval(r: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> I
 
 
 def hotelling_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return Hotelling's t of the null that x correlates equally with y and with z; n - 3 degrees of freedom.
+    """Return Hotelling's t for the null that x correlates equally with y and z, with n - 3 degrees of freedom.
 
     t = (r_xy - r_xz) sqrt((n - 3)(1 + r_yz) / (2 G)), G = 1 - r_xy² - r_xz² - r_yz² + 2 r_xy r_xz r_yz. It treats y and
-    z as fixed and rejects too often if they are not (7.6 % at 5): kept because papers report it.
+    z as fixed and rejects too often if they are not (7.6 % at the 5 % level). It is included because papers report it.
 
     References
     ----------
@@ -135,10 +135,10 @@ def hotelling_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike)
 
 
 def williams_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return Williams' t of the null that x correlates equally with y and with z; n - 3 degrees of freedom.
+    """Return Williams' t for the null that x correlates equally with y and z, with n - 3 degrees of freedom.
 
     t = (r_xy - r_xz) sqrt((n - 1)(1 + r_yz) / (2 G (n - 1) / (n - 3) + m² (1 - r_yz)³)), m the mean of r_xy and
-    r_xz and G as in `hotelling_t`. The recommended test of the four.
+    r_xz and G as in `hotelling_t`. This is the recommended test among the four.
 
     References
     ----------
@@ -158,7 +158,7 @@ def williams_t(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) 
 
 
 def meng_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return the z of Meng, Rosenthal and Rubin of the null that x correlates equally with y and with z.
+    """Return the z of Meng, Rosenthal and Rubin for the null that x correlates equally with y and z.
 
     z = (atanh r_xy - atanh r_xz) sqrt((n - 3) / (2 (1 - r_yz) h)), h = (1 - f q) / (1 - q), q the mean of r_xy² and
     r_xz², f = min(1, (1 - r_yz) / (2 (1 - q))). The effort paper calls it Steiger's Z.
@@ -182,7 +182,7 @@ def meng_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> F
 
 
 def steiger_z(r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike) -> FloatArray:
-    """Return Steiger's z, with pooled correlations, of the null that x correlates equally with y and with z.
+    """Return Steiger's z, with pooled correlations, for the null that x correlates equally with y and z.
 
     z = (atanh r_xy - atanh r_xz) sqrt((n - 3) / (2 - 2 c)), with m the mean of r_xy and r_xz and
     c = (r_yz (1 - 2 m²) - m² (1 - 2 m² - r_yz²) / 2) / (1 - m²)².
@@ -221,16 +221,16 @@ def two_sided_p(statistic: ArrayLike, df: ArrayLike = np.inf) -> FloatArray:
 
 
 def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator) -> Draws:
-    """Resample people, with all their rows, and return the Spearman correlations of every resample.
+    """Return the Spearman correlations of bootstrap resamples of people, with all rows of each person.
 
     Ranks are recomputed in every resample. A resample is a count for each person; rows with equal values in all columns
-    are one cell, so a resample costs a sum over cells and not a sort. The result does not depend on the order of the
-    rows.
+    form one cell, so a resample requires a sum over cells but no sorting. The result does not depend on the order of
+    the rows.
 
     Parameters
     ----------
-    values : the columns to correlate, shape (rows, k), without gaps.
-    people : the person of each row; a different one for each row gives the plain bootstrap of rows.
+    values : the columns to correlate, shape (rows, k), without missing values.
+    people : the person of each row; one person per row gives the plain bootstrap of rows.
     resamples : number of resamples.
     rng : source of randomness.
 
@@ -274,9 +274,9 @@ def rank_bootstrap(values: ArrayLike, people: ArrayLike, *, resamples: int = 10_
 
 
 def _rows_of_people(cell: IntArray, person: IntArray, size: int) -> tuple[Any, FloatArray]:
-    """Return the number of rows in each cell (size, P) of P people, sparse, and each person's probability.
+    """Return the sparse number of rows in each cell (size, P) by person, and each person's probability.
 
-    If everybody has one row, people of one cell are interchangeable, and a cell replaces all of them.
+    If every person has one row, the people of one cell are interchangeable, and the cell replaces them.
     """
     from scipy.sparse import coo_array, eye_array
 
@@ -288,9 +288,9 @@ def _rows_of_people(cell: IntArray, person: IntArray, size: int) -> tuple[Any, F
 
 
 def _weighted_spearman(weight: FloatArray, cells: IntArray, levels: Sequence[Any]) -> FloatArray:
-    """Return (R, k, k) rank correlations of cells (C, k) that count `weight` (C, R) rows each.
+    """Return (R, k, k) rank correlations of cells (C, k) that represent `weight` (C, R) rows each.
 
-    `levels` holds for each column a sparse matrix (levels, C) that marks the cells of each level.
+    `levels` contains for each column a sparse matrix (levels, C) that marks the cells of each level.
     """
     half = weight.sum(axis=0) / 2
     ranks = []
@@ -312,7 +312,7 @@ def _weighted_spearman(weight: FloatArray, cells: IntArray, levels: Sequence[Any
 
 
 def contrast(draws: Draws, plus: int, minus: int) -> Draws:
-    """Return the draws of the difference of two statistics.
+    """Return the draws of the difference of two statistics, plus minus minus.
 
     Examples
     --------
@@ -324,10 +324,11 @@ def contrast(draws: Draws, plus: int, minus: int) -> Draws:
 
 
 def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEstimate:
-    """Return Student's t with people - 1 degrees of freedom from the bootstrap's standard errors.
+    """Return Student's t with people - 1 degrees of freedom, from the bootstrap's standard errors.
 
-    With 74 people of 12 rows each, who differ but on average weigh both equally, it rejects 4.5 % of the time at 5;
-    tests that treat rows as people reject 35 % (`benchmarks/coverage/study_recovery.py`).
+    With 74 people of 12 rows each, who differ but on average weigh both variables equally, it rejects a true null in
+    4.5 % of samples at the 5 % level; tests that treat rows as people reject in 35 %
+    (`benchmarks/coverage/study_recovery.py`).
 
     Examples
     --------
@@ -352,7 +353,7 @@ def cluster_t(draws: Draws, people: int, confidence: float = 0.95) -> ClusterEst
 
 
 def person_codes(people: ArrayLike, rows: int) -> IntArray:
-    """Return the person of each row as a number from 0, in the order of the people's names.
+    """Return a number from 0 for the person of each row, in the order of the people's names.
 
     Examples
     --------
@@ -372,7 +373,7 @@ def person_codes(people: ArrayLike, rows: int) -> IntArray:
 def _triple(
     r_xy: ArrayLike, r_xz: ArrayLike, r_yz: ArrayLike, n: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return three correlations, n and the determinant of their matrix; nan if no test is defined."""
+    """Return three correlations, n, and their matrix's determinant; nan where no test is defined."""
     r1, r2, r3 = _correlations(r_xy), _correlations(r_xz), _correlations(r_yz)
     size = np.asarray(n, dtype=np.float64)
     area = 1 - r1**2 - r2**2 - r3**2 + 2 * r1 * r2 * r3
@@ -389,7 +390,7 @@ def _correlations(r: ArrayLike) -> FloatArray:
 
 
 def _number(values: FloatArray) -> FloatArray:
-    """Return a scalar if the inputs were scalars."""
+    """Return the values, as a scalar if the inputs were scalars."""
     number: FloatArray = np.asarray(values)[()]
     return number
 

@@ -1,18 +1,18 @@
-"""Choose groups to hide so that no small count can be read or derived from published tables.
+"""Selection of groups to hide so that no small count can be read or derived from published tables.
 
-People are given as cells: the number with every group and every state (outcome, decision, score bin). For each grouping
-and each *table*, a set of states crossed with the groups, the count of every group and state is published. A count from
-1 to `least - 1` is small. The rule is a threshold rule that hides whole groups (Willenborg and de Waal 2001, Elements
-of Statistical Disclosure Control, ch. 4):
+The input is the number of people with every combination of group and state (outcome, decision, score bin). For each
+grouping and each *table*, a set of states crossed with the groups, the count of every group and state is published. A
+count from 1 to `least - 1` is small. The rule is a threshold rule that hides whole groups (Willenborg and de Waal 2001,
+Elements of Statistical Disclosure Control, ch. 4):
 
-1. every group with a small count is hidden: its people go into one rest, which is published like a group. Groups are
-   added to the rest, the smallest first, until it holds two groups or more and has no small count;
+1. every group with a small count is hidden: its people are merged into one rest, which is published like a group. Groups
+   are added to the rest, smallest first, until it contains two groups or more and has no small count;
 2. a reader who adds and subtracts everything published solves a system A x = b, x >= 0. For every hidden small count,
    linear programs find the smallest and the largest value that the system allows. If they differ by less than `least`,
    one more group of the grouping joins the rest; a grouping with fewer than two groups left is withheld.
 
 For a single grouping the second step never applies: people of the rest can be exchanged between its groups without
-changing any published number, so that a hidden count may be anything from 0 to the rest's. It matters for
+changing any published number, so that a hidden count may be anything from 0 to the rest's count. It matters for
 intersections, where race, sex and race x sex are published side by side.
 """
 
@@ -54,9 +54,9 @@ class CountedPeople:
 
 
 def hide_small_groups(people: CountedPeople, least: int) -> list[BoolArray | None]:
-    """Return the groups to hide in each grouping so that no small count can be derived; None: withhold all.
+    """Return for each grouping the groups to hide so that no small count can be derived; None to withhold it.
 
-    Groupings are processed in order, each beside those before it: give single columns first.
+    Groupings are processed in order, each together with all earlier groupings, so pass single columns first.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def hide_small_groups(people: CountedPeople, least: int) -> list[BoolArray | Non
 
 
 def _without_small(people: CountedPeople, group: IntArray, hidden: BoolArray, least: int) -> BoolArray | None:
-    """Hide groups until no published count is small; None if fewer than two would be left."""
+    """Return a mask that hides groups until no published count is small; None if fewer than two would remain."""
     tables = [people.counts(group, state) for state in people.states]
     small = np.any([is_small(table, least).any(axis=1) for table in tables], axis=0)
     hidden_now: BoolArray | None = hidden | small
@@ -93,12 +93,12 @@ def _without_small(people: CountedPeople, group: IntArray, hidden: BoolArray, le
 
 
 def is_small(counts: IntArray, least: int) -> BoolArray:
-    """Return which counts are small: from 1 to `least` - 1."""
+    """Return a mask of small counts, from 1 to `least` - 1."""
     return np.asarray((counts > 0) & (counts < least), dtype=np.bool_)
 
 
 def _one_more(people: CountedPeople, group: IntArray, hidden: BoolArray) -> BoolArray | None:
-    """Hide the smallest visible group; None if fewer than two would be left."""
+    """Return the mask with the smallest visible group also hidden; None if fewer than two would remain."""
     sizes = np.bincount(group, weights=people.n, minlength=len(hidden))
     order = np.lexsort((np.arange(len(hidden)), sizes, hidden))
     changed = hidden.copy()
@@ -107,15 +107,15 @@ def _one_more(people: CountedPeople, group: IntArray, hidden: BoolArray) -> Bool
 
 
 def merged(group: IntArray, hidden: BoolArray) -> IntArray:
-    """Return the group of each cell with all hidden groups merged into the last."""
+    """Return the group of each cell, with all hidden groups merged into the last group."""
     merged_code = np.where(hidden, (~hidden).sum(), np.cumsum(~hidden) - 1)
     return np.asarray(merged_code[group], dtype=np.int64)
 
 
 def is_safe(people: CountedPeople, hidden: Sequence[BoolArray | None], least: int) -> bool:
-    """Return whether no linear program narrows a hidden small count to fewer than `least` values.
+    """Return whether every hidden small count remains ambiguous by at least `least`, by linear programs.
 
-    `hidden` is for the first groupings; later ones are not published, and not checked.
+    `hidden` covers the first groupings; later groupings are not published and not checked.
     """
     pairs = list(zip(people.groups, hidden, strict=False))
     shown = [merged(group, hidden_groups) for group, hidden_groups in pairs if hidden_groups is not None]
@@ -130,7 +130,7 @@ def is_safe(people: CountedPeople, hidden: Sequence[BoolArray | None], least: in
 
 @dataclass(frozen=True)
 class _System:
-    """The published counts as equations, ``matrix @ x == right``, in the unknown counts x of all combinations.
+    """The published counts as equations ``matrix @ x == right`` in the unknown counts x of all combinations.
 
     The unknowns are all combinations of observed groups with observed states. A reader who does not know which
     combinations occur can narrow a count less, so this is conservative.
@@ -162,14 +162,14 @@ class _System:
         return cls(groups, states, vstack(rows).tocsr(), np.concatenate(right))
 
     def small_counts(self, people: CountedPeople, groupings: int, least: int) -> Iterator[BoolArray]:
-        """Yield the unknowns that add up to each small count of the first groupings."""
+        """Yield a mask of the unknowns that add up to each small count of the first groupings."""
         for group, group_of_unknown in list(zip(people.groups, self.groups, strict=True))[:groupings]:
             for published, state in zip(people.states, self.states, strict=True):
                 for g, s in np.argwhere(is_small(people.counts(group, published), least)):
                     yield (group_of_unknown == g) & (state == s)
 
     def width(self, unknowns: BoolArray) -> float:
-        """Return the difference between the smallest and largest sum of some unknowns that the equations allow."""
+        """Return the difference between the largest and the smallest sum of some unknowns under the equations."""
         from scipy.optimize import linprog
 
         ends: list[Any] = [
@@ -181,7 +181,7 @@ class _System:
 
 
 def _finest(states: IntArray) -> list[int]:
-    """Return the tables (columns of states) whose counts do not follow from those of another."""
+    """Return the tables (columns of states) whose counts do not follow from another table's."""
     sizes = [len(np.unique(column)) for column in states.T]
 
     def follows(table: int, other: int) -> bool:

@@ -1,4 +1,4 @@
-"""Draws of several statistics from a bootstrap, and intervals computed from them."""
+"""Bootstrap draws of several statistics, and intervals computed from them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TAIL = 0.06  # share of draws in a tail: usually more than limits of 95 % need
 
 @dataclass(frozen=True)
 class Draws:
-    """R bootstrap draws of T statistics, from which intervals of any confidence follow.
+    """R bootstrap draws of T statistics, with intervals of any confidence.
 
-    Draws that are nan are left out; a statistic with more than 5 % of them has no interval. Limits are order
-    statistics, the same number of draws from either end, so infinite draws are harmless and the interval of -x mirrors
-    that of x.
+    Draws that are nan are ignored; a statistic with more than 5 % nan draws has no interval. Limits are order
+    statistics at the same number of draws from either end, so infinite draws are harmless and the interval of -x
+    mirrors the interval of x.
 
-    Only BCa needs the acceleration, which costs C evaluations of the statistics over C cells: it is computed on first
-    use, once.
+    Only BCa needs the acceleration, which requires C evaluations of the statistics over C cells; it is computed once,
+    on first use.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Draws:
     values
         (R, T) the statistics of the resamples.
     accelerate
-        Computes (T,) the skewness terms of BCa; if None they are 0.
+        Function that computes (T,) the skewness terms of BCa; None for 0.
 
     References
     ----------
@@ -63,7 +63,7 @@ class Draws:
         return np.zeros_like(self.estimate) if self.accelerate is None else self.accelerate()
 
     def part(self, columns: IntArray | slice) -> Draws:
-        """Return the draws of some statistics; the acceleration is still computed once, for all of them.
+        """Return the draws of some statistics; the acceleration is still computed once for all statistics.
 
         Examples
         --------
@@ -84,14 +84,14 @@ class Draws:
 
     @cached_property
     def _tails(self) -> list[tuple[FloatArray, FloatArray]]:
-        """For each statistic its lowest and its highest sorted draws; if draws are few, all of them twice."""
+        """For each statistic, its lowest and its highest sorted draws; with few draws, all sorted draws twice."""
         if len(self.values) >= _MANY:
             return [_tails(*column) for column in zip(self.values.T, self.undefined, strict=True)]
         ordered, defined = np.sort(self.values, axis=0).T, len(self.values) - self.undefined
         return [(every[:size], every[:size]) for every, size in zip(ordered, defined.tolist(), strict=True)]
 
     def percentile(self, confidence: float = 0.95) -> Interval:
-        """Return the quantiles of the draws."""
+        """Return the percentile interval: quantiles of the draws."""
         tail = np.full(self.estimate.shape, tail_share(confidence))
         return self._between(tail, tail)
 
@@ -102,7 +102,7 @@ class Draws:
             return Interval(2.0 * self.estimate - high, 2.0 * self.estimate - low)
 
     def bca(self, confidence: float = 0.95) -> Interval:
-        """Return the bias-corrected and accelerated interval; nan if all draws lie on one side."""
+        """Return the bias-corrected and accelerated interval; nan if all draws lie on one side of the estimate."""
         from scipy.special import ndtr
 
         with np.errstate(all="ignore"):
@@ -118,11 +118,11 @@ class Draws:
         return Interval(low, high)
 
     def p_value(self, method: Literal["percentile", "basic", "bca"] = "bca") -> FloatArray:
-        """Return (T,) the smallest alpha at which an interval of this kind excludes 0, as finely as draws allow.
+        """Return (T,) the smallest alpha at which this kind of interval excludes 0, within the draws' resolution.
 
         With z_0 the normal quantile of the share of draws below 0 (for the basic interval: above twice the estimate;
         ties count half), b BCa's bias and a its acceleration, u = z_0 - b: BCa's lower limit is 0 at the normal
-        quantile b - u / (1 + a u). At least 2 / (draws + 1); nan if there is no interval.
+        quantile b - u / (1 + a u). The p-value is at least 2 / (draws + 1), and nan if there is no interval.
 
         Examples
         --------
@@ -144,7 +144,7 @@ class Draws:
         return np.asarray(np.where(self._usable, np.minimum(p, 1.0), np.nan))
 
     def stderr(self) -> FloatArray:
-        """Return (T,) the standard deviation of the draws; nan if some are infinite or too many nan."""
+        """Return (T,) the standard deviation of the draws; nan if a draw is infinite or too many are nan."""
         with np.errstate(all="ignore"):
             defined = len(self.values) - self.undefined
             mean = self._without_nan(self.values).sum(axis=0) / defined
@@ -154,11 +154,11 @@ class Draws:
             return np.where(self._usable & np.isfinite(spread), spread, np.nan)
 
     def _without_nan(self, values: FloatArray) -> FloatArray:
-        """Return values with 0 where the draw is nan."""
+        """Return the values with 0 where the draw is nan."""
         return np.where(np.isnan(self.values), 0.0, values) if self.undefined.any() else values
 
     def _bias(self) -> FloatArray:
-        """Return (T,) BCa's bias: the normal quantile of the share of draws below the estimate, ties counting half."""
+        """Return (T,) BCa's bias: the normal quantile of the share of draws below the estimate (ties count half)."""
         from scipy.special import ndtri
 
         defined = len(self.values) - self.undefined
@@ -167,7 +167,7 @@ class Draws:
         return np.asarray(ndtri((below.sum(axis=0) + 0.5 * tied.sum(axis=0)) / defined))
 
     def _between(self, below: FloatArray, above: FloatArray) -> Interval:
-        """Return the draws that leave these shares of the defined draws below and above."""
+        """Return the order statistics with these shares of the defined draws below and above."""
         usable = self._usable & ~np.isnan(below) & ~np.isnan(above)
         defined = np.maximum(len(self.values) - self.undefined, 1)
         shares = (np.where(usable, share, 0.5) for share in (below, above))
@@ -179,7 +179,7 @@ class Draws:
         return Interval(*np.array(ends).reshape(-1, 2).T)
 
     def _ranked(self, statistic: int, rank: int, tail: Literal[0, 1]) -> float:
-        """Return the draw of a statistic at a rank, counted from below in its lower tail, from above in its upper."""
+        """Return a statistic's draw at a rank, counted from below in its lower or from above in its upper tail."""
         ordered = self._tails[statistic][tail]
         if rank > ordered.size:  # beyond the sorted tail, which is rare
             ordered = _in_order(self.values[:, statistic], self.undefined[statistic])
@@ -187,7 +187,7 @@ class Draws:
         return float(ordered[-rank] if tail else ordered[rank - 1])
 
     def _below(self, limit: FloatArray) -> FloatArray:
-        """Return (T,) the number of draws below a limit of each statistic; those at the limit count half."""
+        """Return (T,) the number of draws below each statistic's limit; draws at the limit count half."""
         columns = list(zip(self.values.T, limit, strict=True))
         return np.array([np.count_nonzero(v < end) + 0.5 * np.count_nonzero(v == end) for v, end in columns])
 
@@ -197,7 +197,7 @@ class Draws:
         return np.asarray(few & ~np.isnan(self.estimate))
 
     def rounding(self) -> FloatArray:
-        """Return (T,) the distance below which two values differ only by the order of additions."""
+        """Return (T,) the distance up to which values differ only by the order of additions."""
         ends = self.values.max(axis=0, initial=0.0), -self.values.min(axis=0, initial=0.0)
         size = np.maximum(np.abs(self.estimate), np.maximum(*ends))
         odd = ~np.isfinite(size)
@@ -208,9 +208,9 @@ class Draws:
 
 
 def upper_quantile(draws: FloatArray, confidence: float) -> float:
-    """Return the draw that a share 1 - confidence of the draws reaches, including itself.
+    """Return the largest draw that at least a share 1 - confidence of the draws reach, including itself.
 
-    Draws that are nan are left out; if all are, the quantile is nan.
+    Draws that are nan are ignored; if all draws are nan, the quantile is nan.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def upper_quantile(draws: FloatArray, confidence: float) -> float:
 
 
 def _tails(draws: FloatArray, undefined: int) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest sorted draws of a statistic; if some are nan, all others twice."""
+    """Return the lowest and the highest sorted draws of a statistic; with nan draws, all defined draws twice."""
     if undefined:
         ordered = _in_order(draws, undefined)
         return ordered, ordered
@@ -236,11 +236,11 @@ def _tails(draws: FloatArray, undefined: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _in_order(draws: FloatArray, undefined: int) -> FloatArray:
-    """Return the sorted draws of a statistic, without nan."""
+    """Return the sorted defined draws of a statistic."""
     return np.sort(draws)[: draws.size - undefined]
 
 
 def _rank(share: FloatArray | float, size: IntArray | int) -> IntArray:
-    """Return the order statistic, from 1 to `size`, with a share `share` of `size` draws at or beyond it."""
+    """Return the rank, from 1 to `size`, of the order statistic with a share `share` of draws at or beyond it."""
     rank = np.ceil(np.round(np.asarray(share * size), 9))
     return np.minimum(np.maximum(rank, 1), size).astype(np.int64)  # np.clip takes several times as long

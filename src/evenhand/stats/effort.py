@@ -1,4 +1,4 @@
-"""Effort scores from trajectories, and the aggregate score that ignores the trajectory.
+"""Effort scores from trajectories, and an aggregate score of the total that ignores the trajectory's shape.
 
 Reference: Nguyen, Xu, Che et al., Effort-aware fairness. A person has a trajectory x_0 .. x_{T-1} (income per
 year, arrests per year) and an inertia m > 0 (disadvantage outside their control).
@@ -21,9 +21,9 @@ MEASURES: tuple[TrajectoryMeasure, ...] = ("acceleration", "slope", "theil_sen",
 def acceleration(x: ArrayLike, times: ArrayLike | None = None) -> FloatArray:
     """Return the mean acceleration of each person's cumulative total.
 
-    X_t = sum_{s<=t} x_s; V_t = (X_{t+1} - X_t) / h_t; A_t = (V_{t+1} - V_t) / ((h_t + h_{t+1}) / 2); the mean of A_t
-    over t, with h_t the gap between the time stamps t and t+1. With unit steps it telescopes to
-    (x_{T-1} - x_1) / (T - 2): only two of the T values enter, and the first never does.
+    With X_t = sum_{s<=t} x_s, h_t the gap between the time stamps t and t+1, V_t = (X_{t+1} - X_t) / h_t and A_t =
+    (V_{t+1} - V_t) / ((h_t + h_{t+1}) / 2), it is the mean of A_t over t. With unit steps it telescopes to (x_{T-1} -
+    x_1) / (T - 2), so only two of the T values matter, and the first value never does.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def trajectory_measure(
 
 
 def linear_weights(measure: TrajectoryMeasure, steps: int, times: ArrayLike | None = None) -> FloatArray | None:
-    """Return c with measure(x) = sum_t c_t x_t, or None for 'theil_sen', which is not linear.
+    """Return c with measure(x) = sum_t c_t x_t, or None for the nonlinear 'theil_sen'.
 
     A data engine can compute a linear measure while it counts; see `trajectory_measure`.
 
@@ -111,7 +111,7 @@ def effort_scores(
     desirable : whether more of the feature is better (income) or worse (arrests).
     unit : x is divided by this unit before the sigmoid (the paper: $10,000 for income, 1 for arrests).
     times : T rising time stamps; by default 0, 1, 2, ...
-    measure : the measure of the trajectory; the paper's is 'acceleration'.
+    measure : the measure of the trajectory; 'acceleration' in the paper.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def aggregate_scores(x: ArrayLike, scale: float) -> FloatArray:
 
 
 def effort_bins(effort: ArrayLike, width: float = 0.1) -> IntArray:
-    """Return the number of each effort's bin, closed below: floor(round(E / width, 9)).
+    """Return the number of each effort's bin, which includes its lower bound: floor(round(E / width, 9)).
 
     The rounding puts an effort of 0.3 into the bin that starts at 0.3, although 0.3 / 0.1 is below 3 in binary.
 

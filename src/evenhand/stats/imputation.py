@@ -1,8 +1,9 @@
-"""Rubin's rules: one interval from the same analysis of several imputed data sets.
+"""Rubin's rules, which pool the same analysis of several imputed data sets into one interval.
 
 Reference: D. B. Rubin (1987), Multiple Imputation for Nonresponse in Surveys. The variance of an estimate is the mean
-of the variances within the imputed sets, W, plus (1 + 1/M) times that between their M estimates, B. Degrees of freedom
-are those of J. Barnard and D. B. Rubin (1999), Small-sample degrees of freedom with multiple imputation, Biometrika 86.
+of the variances within the imputed sets, W, plus (1 + 1/M) times the variance between their M estimates, B. The degrees
+of freedom follow J. Barnard and D. B. Rubin (1999), Small-sample degrees of freedom with multiple imputation,
+Biometrika 86.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from evenhand.stats.types import FloatArray
 
 
 class Pooled(NamedTuple):
-    """A pooled estimate.
+    """A pooled estimate with its interval.
 
     Attributes
     ----------
     value
         The mean of the estimates.
     low, high
-        Its limits.
+        The limits of the pooled estimate.
     share
-        The share of the variance that comes from the imputed numbers, (1 + 1/M) B / T.
+        The share of the variance due to imputation, (1 + 1/M) B / T.
     df
         Degrees of freedom.
     """
@@ -42,9 +43,9 @@ class Pooled(NamedTuple):
 def pooled(
     values: ArrayLike, lows: ArrayLike, highs: ArrayLike, df: float, confidence: float = 0.95, *, times: float = 1.0
 ) -> Pooled:
-    """Return one estimate and interval from those of several imputed data sets.
+    """Return one estimate and interval pooled over several imputed data sets.
 
-    Each side has its own variance within, ((value - low) / t)² and ((high - value) / t)² with t the quantile of `df`
+    Each side has its own within variance, ((value - low) / t)² and ((high - value) / t)² with t the quantile of `df`
     (the variances implied by the limits: MOVER), so that asymmetric limits stay asymmetric.
 
     Parameters
@@ -56,7 +57,7 @@ def pooled(
     confidence
         Two-sided confidence of all limits.
     times
-        The ratio of the limits' width to that at this confidence, if they hold for several numbers together.
+        The ratio of the limits' width to their width at this confidence, for simultaneous limits of several numbers.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def pooled(
 
 
 def _freedom(share: float, imputations: int, complete: float) -> float:
-    """Return Barnard's and Rubin's degrees of freedom."""
+    """Return the degrees of freedom of Barnard and Rubin."""
     observed = (complete + 1.0) / (complete + 3.0) * complete * (1.0 - share)
     if share <= 0.0:
         return observed
@@ -90,9 +91,9 @@ def _freedom(share: float, imputations: int, complete: float) -> float:
 
 
 def drawn_rates(rates: ArrayLike, errors: ArrayLike, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Return (draws, rates) plausible true rates: log-normal around the given rates, so that they stay above 0.
+    """Return (draws, rates) plausible true rates, log-normal around `rates` so that they stay above 0.
 
-    The standard error on the log scale is error / rate; a rate with an error of 0 is known.
+    The standard error on the log scale is error / rate; a rate with a standard error of 0 stays fixed.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Confidence intervals in closed form: rates, means, areas under a curve, and comparisons of two.
+"""Closed-form confidence intervals for rates, means, areas under a curve, and comparisons of two values.
 
-All functions broadcast. Undefined results are nan, unbounded ones inf, without a warning.
+All functions broadcast. Undefined results are nan and unbounded results inf, without a warning.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def t_quantile(df: ArrayLike, confidence: float | FloatArray = 0.95) -> FloatArr
 
 
 def normal_confidence(df: ArrayLike, confidence: float | FloatArray = 0.95) -> FloatArray:
-    """Return the confidence at which normal limits are as wide as Student's t limits; that of t where df is unknown.
+    """Return the confidence at which normal limits are as wide as Student's t; unchanged if df is unknown.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def normal_confidence(df: ArrayLike, confidence: float | FloatArray = 0.95) -> F
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
-    """Return the confidence each of several intervals needs to hold jointly: 1 - (1 - confidence) / m.
+    """Return the confidence of each of m intervals for joint confidence: 1 - (1 - confidence) / m.
 
     References
     ----------
@@ -99,19 +99,19 @@ def wilson(
 ) -> Interval:
     """Return Wilson's score interval of a rate.
 
-    (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n). The low limit of a rate of 0 is exactly 0, the
-    high limit of a rate of 1 exactly 1.
+    The limits are (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n). The low limit of a rate of 0 is exactly 0, and
+    the high limit of a rate of 1 is exactly 1.
 
     Parameters
     ----------
     rate
         Observed share p, in [0, 1].
     trials
-        Number of trials n; may be fractional (an effective sample size). 0 gives nan.
+        Number of trials n, which may be fractional (an effective sample size). With 0 trials the limits are nan.
     confidence
         Two-sided confidence.
     df
-        Degrees of freedom of an estimated number of trials: then t takes the place of z.
+        Degrees of freedom of an estimated number of trials; t then replaces z.
 
     References
     ----------
@@ -135,10 +135,11 @@ def wilson(
 
 
 def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float | FloatArray = 0.95) -> Interval:
-    """Return the exact interval of a rate: each tail has at most half of 1 - confidence.
+    """Return the exact (Clopper-Pearson) interval of a rate, with at most (1 - confidence) / 2 beyond each limit.
 
-    Wilson's interval holds on average over rates; far out in the tails, as for simultaneous intervals, its error near 0
-    and 1 is many times the nominal one. The exact interval's never is. Trials may be fractional (an effective size).
+    Wilson's interval has its nominal coverage on average over rates; far out in the tails, as for simultaneous
+    intervals, its error probability near rates of 0 and 1 is many times the nominal one. The error probability of the
+    exact interval never exceeds the nominal one. Trials may be fractional (an effective size).
 
     References
     ----------
@@ -163,21 +164,21 @@ def clopper_pearson(rate: ArrayLike, trials: ArrayLike, confidence: float | Floa
 
 
 def effective_trials(rate: ArrayLike, variance: ArrayLike, kish: ArrayLike) -> FloatArray:
-    """Return the effective number of trials of a weighted rate: p(1-p) / variance, at most Kish's n.
+    """Return the effective number of trials of a weighted rate, p(1-p) / variance, at most Kish's n.
 
-    Kish's n is (sum w)² / sum w². It is also returned if the rate is 0 or 1, or the variance is 0, so that the design
-    effect cannot be estimated. It is the maximum because the variance rests on the weights of the rarer outcome: if a
-    few rows with small weights happen to have it, p and its variance are both too small, the number of trials too
-    large, and the interval misses the true rate on the low side too often (`benchmarks/coverage/parity_coverage.py`
-    shows both). The price: if the weights of the two outcomes truly differ such that the design is better than Kish's
-    n, the interval is longer than necessary.
+    Kish's n is (sum w)² / sum w². It is also returned where the design effect cannot be estimated: if the rate is 0 or
+    1, or the variance is 0. It is the maximum because the variance rests on the weights of the rarer outcome: if a few
+    rows with small weights happen to have it, p and its variance are both too small, the number of trials too large,
+    and the interval misses the true rate on the low side too often (`benchmarks/coverage/parity_coverage.py` shows
+    both). In return, if the weights of the two outcomes truly differ so that the design is better than Kish's n, the
+    interval is longer than necessary.
 
     Parameters
     ----------
     rate
         Weighted share p.
     variance
-        Its linearised variance sum w² (x - p)² / (sum w)², without n / (n - 1): then equal weights give n.
+        Its linearised variance sum w² (x - p)² / (sum w)², without n / (n - 1), so that equal weights give n.
     kish
         Kish's effective sample size.
 
@@ -222,12 +223,12 @@ def logit_t(
     confidence: float | FloatArray = 0.95,
     bounds: tuple[float, float] = (0, 1),
 ) -> Interval:
-    """Return Student's t interval, on the logit scale, of a value between bounds, such as an AUC.
+    """Return Student's t interval on the logit scale for a value between bounds, such as an AUC.
 
     With b = v - lowest, r = b / (highest - v) and h = t(df) stderr (1 / b + 1 / (highest - v)), the interval
     on the scale of log r is log r ± h, and the limits lowest + b (1 + r) / (r + exp(±h)). Without a highest
     value r = 0, and this is the interval on the log scale. Limits stay within the bounds, and the longer arm
-    is on the side of the longer tail. nan if the value is at a bound or the standard error is 0.
+    is on the side of the longer tail. The limits are nan if the value is at a bound or the standard error is 0.
 
     Parameters
     ----------
@@ -268,13 +269,13 @@ def logit_t(
 def steady_stderr(
     value: ArrayLike, stderr: ArrayLike, people: ArrayLike, bounds: tuple[float, float] = (0, 1)
 ) -> FloatArray:
-    """Return the standard error of a mean between bounds as if two more people were at the bounds.
+    """Return the standard error of a bounded mean as if two more people were at the bounds.
 
     With b and a the distances to the lowest and the highest value and s² = n stderr² the variance of one person,
-    sqrt((n s² + 2 a b) / (n + 2) / n): a b is the variance of people at the two bounds with the same mean, the largest
-    possible. A small sample that happens to hold no extreme people has a mean too near to the bound and a standard
-    error too small; the two people correct for it, and are negligible if n is large. 0 stays 0: if nobody differs, the
-    data do not show how far off the mean may be.
+    it is sqrt((n s² + 2 a b) / (n + 2) / n), where a b, the largest possible variance for this mean, is the variance of
+    people at the two bounds. A small sample that happens to contain no extreme people has a mean too near to the bound
+    and too small a standard error; the two additional people correct for this, and are negligible for large n. A
+    standard error of 0 stays 0, because without variation the data do not show the error of the mean.
 
     Examples
     --------
@@ -297,25 +298,26 @@ def bounded_mean(
     *,
     df: ArrayLike | None = None,
 ) -> Interval:
-    """Return the interval of a mean of scores between bounds, or of an AUC.
+    """Return the interval of a mean of bounded scores, or of an AUC.
 
-    Student's t on the logit scale (`logit_t`) with `steady_stderr`. If all n people are at one bound, a one-sided exact
-    limit: a score in [0, 1] of mean m is above 0 with a chance of at least m, so if all are 0, m is at most 1 -
-    tail^(1/n). For an AUC, n is the number of people with the rarer outcome: with an AUC of m, n pairs of different
-    people are all in order with a chance of at most m^n. nan if nobody differs and they are not at a bound.
+    The interval is Student's t on the logit scale (`logit_t`) with `steady_stderr`. If all n people are at one bound,
+    one limit is exact: a score in [0, 1] with mean m is above 0 with probability at least m, so if all scores are 0, m
+    is at most 1 - tail^(1/n). For an AUC, n is the number of people with the rarer outcome: with an AUC of m, n pairs
+    of different people are all in order with probability at most m^n. The limits are nan if all scores are equal but
+    not at a bound.
 
     Parameters
     ----------
     value, stderr
         The mean and its standard error.
     people
-        Their number; with survey weights Kish's.
+        The number of people; with survey weights, Kish's effective number.
     confidence
         Two-sided confidence.
     bounds
         The lowest and highest possible score.
     df
-        Degrees of freedom of the standard error; by default one less than the people.
+        Degrees of freedom of the standard error; by default the number of people minus 1.
 
     Examples
     --------
@@ -338,9 +340,9 @@ def mover_difference(
 ) -> Interval:
     """Return the interval of a - b from the separate limits of a and b (MOVER).
 
-    [d - sqrt((a - l_a)² + (u_b - b)² - 2 r (a - l_a) (u_b - b)), d + sqrt((u_a - a)² + (b - l_b)² - 2 r (u_a - a) (b -
-    l_b))], d = a - b, with the correlation r of the two estimates. With Wilson limits and r = 0 this is Newcombe's
-    method 10.
+    The interval is [d - sqrt((a - l_a)² + (u_b - b)² - 2 r (a - l_a) (u_b - b)), d + sqrt((u_a - a)² + (b - l_b)² - 2 r
+    (u_a - a) (b - l_b))], d = a - b, with the correlation r of the two estimates. With Wilson limits and r = 0 this is
+    Newcombe's method 10.
 
     References
     ----------
@@ -369,7 +371,7 @@ def _side(a: FloatArray, b: FloatArray, correlation: ArrayLike) -> FloatArray:
 
 
 def _product(correlation: ArrayLike, other: FloatArray) -> FloatArray:
-    """Return a correlation times a distance, 0 without correlation, however far it is."""
+    """Return a correlation times a distance; 0 for correlation 0, even at infinite distance."""
     r = _floats(correlation)
     return np.asarray(np.where(r == 0, 0.0, r * other))
 
@@ -381,11 +383,11 @@ def mover_ratio(
 
     The low limit R solves (a - R b)² = (a - l_a)² + R² (u_b - b)² - 2 r R (a - l_a) (u_b - b), the high limit (a - R
     b)² = (u_a - a)² + R² (b - l_b)² - 2 r R (u_a - a) (b - l_b), with the correlation r of the two estimates. With
-    symmetric limits these are Fieller's, cut at 0. The high limit is inf when l_b <= 0, the low limit 0 when l_a <= 0.
-    It is 0 also when l_b < 0: Fieller's set is then all R outside (r1, r2), r1 < 0 < r2, which would leave [r2, inf);
-    but a nonnegative b with such a limit is far from normal, and r2 too high too often
-    (`benchmarks/coverage/parity_coverage.py`, "weak"). To have r2, set l_b to 0. A ratio 0 / 0 has no interval, nor has
-    a ratio of negative numbers.
+    symmetric limits these are Fieller's limits, cut at 0. The high limit is inf when l_b <= 0, the low limit 0 when l_a
+    <= 0. The low limit is also 0 when l_b < 0: Fieller's set is then all R outside (r1, r2), r1 < 0 < r2, which would
+    leave [r2, inf); but a nonnegative b with such a limit is far from normal, and r2 is too high too often
+    (`benchmarks/coverage/parity_coverage.py`, "weak"). To get r2, set l_b to 0. A ratio 0 / 0 and a ratio of negative
+    numbers have no interval.
 
     References
     ----------
@@ -419,14 +421,14 @@ def mover_ratio(
 def mover(function: Callable[..., FloatArray], values: Sequence[FloatArray], limits: Sequence[Interval]) -> Interval:
     """Return the interval of a function of independent estimates from their separate limits (MOVER).
 
-    f - sqrt(sum of d²) with d the decrease of f when one estimate moves to the limit that lowers f, the others fixed;
-    likewise above. For a difference this is `mover_difference`; for a monotone function of one estimate, the function
-    of its limits.
+    The low limit is f - sqrt(sum of d²), with d the decrease of f when one estimate moves to the limit that lowers f
+    and all others are fixed; the high limit likewise. For a difference this is `mover_difference`; for a monotone
+    function of one estimate, it is the function of the limits.
 
     Parameters
     ----------
     function
-        A function of as many arrays as there are estimates; monotone in each.
+        A function with one array argument for each estimate, monotone in each.
     values, limits
         The estimates and their limits.
 
@@ -481,7 +483,7 @@ def welch_difference(a: Summary, b: Summary, confidence: float = 0.95) -> Interv
 def _satterthwaite(
     stderr_a: FloatArray, df_a: FloatArray, stderr_b: FloatArray, df_b: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the standard error of a difference, and its degrees of freedom."""
+    """Return the standard error of a difference and its degrees of freedom."""
     with np.errstate(all="ignore"):
         stderr = np.hypot(stderr_a, stderr_b)
         share_a, share_b = (stderr_a / stderr) ** 2, (stderr_b / stderr) ** 2
@@ -490,7 +492,7 @@ def _satterthwaite(
 
 
 def _any_nan(*arrays: FloatArray) -> BoolArray:
-    """Return where any of the arrays is nan."""
+    """Return a mask of positions where any array is nan."""
     unknown = np.zeros((), dtype=np.bool_)
     for array in arrays:
         unknown = unknown | np.isnan(array)

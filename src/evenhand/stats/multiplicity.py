@@ -1,4 +1,4 @@
-"""Multiple tests: p-values adjusted for many tests, and for two opposite directions of one."""
+"""Multiple tests: p-values adjusted for many tests, and for two opposite directions of one test."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ Adjustment = Literal["bonferroni", "holm", "benjamini_hochberg"]
 
 
 def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
-    """Return the p-values of one family adjusted for all of them.
+    """Return a family of p-values adjusted for multiple testing.
 
-    Bonferroni: min(1, m p). Holm: sorted upwards, the largest of (m - k + 1) p_k so far. Both keep the chance of any
-    false rejection below alpha, however the tests depend on each other. Benjamini and Hochberg: sorted upwards, the
-    smallest of m p_k / k from here on; of the rejections, at most a share alpha is false on average (independent or
-    positively dependent tests). The family are the defined p-values: nan stays nan and does not count.
+    Bonferroni: min(1, m p). Holm: in increasing order, the largest (m - k + 1) p_k up to this p-value. Both keep the
+    probability of any false rejection below alpha under any dependence. Benjamini and Hochberg: in increasing order,
+    the smallest m p_k / k from this p-value on; on average at most a share alpha of the rejections is false
+    (independent or positively dependent tests). The family consists of the defined p-values: nan stays nan and does not
+    count.
 
     References
     ----------
@@ -51,15 +52,15 @@ def adjusted_p(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
 
 
 def adjusted_in_tables(tables: Sequence[ArrayLike]) -> list[FloatArray]:
-    """Return the p-values of several tables, adjusted for selecting tables and then rows in them.
+    """Return the p-values of several tables, adjusted for selecting tables and then rows within them.
 
-    A table counts by its Simes p-value, the least of its rows' Benjamini-Hochberg p-values. The tables are chosen from
-    those by Benjamini and Hochberg at level q; in a chosen table Benjamini and Hochberg choose the rows, at level q
-    times chosen tables over all tables. Of the rows of a chosen table, at most a share q is false on average over the
-    chosen tables; where nothing is true, some row is chosen with a chance of at most q. The adjusted p-value of a row
-    is the least q at which it is chosen. That is proved for independent and for positively dependent tests; for all
-    pairs of groups, it is simulated (`benchmarks/coverage/report_level.py`). A table without a defined p-value does not
-    count.
+    A table is represented by its Simes p-value, the smallest Benjamini-Hochberg p-value of its rows. Tables are
+    selected from these p-values by Benjamini and Hochberg at level q; rows of a selected table are selected by
+    Benjamini and Hochberg at level q times the share of selected tables. On average over the selected tables at most a
+    share q of the selected rows is false; if all nulls are true, any row is selected with probability at most q. The
+    adjusted p-value of a row is the smallest q at which it is selected. This is proved for independent and for
+    positively dependent tests, and simulated for all pairs of groups (`benchmarks/coverage/report_level.py`). A table
+    without a defined p-value does not count.
 
     References
     ----------
@@ -95,24 +96,23 @@ _ONE = 1.0 - 1e-9
 
 
 def calibrated_p(p: ArrayLike, correlation: ArrayLike) -> FloatArray:
-    """Return the p-value of the smaller of two opposite directions' p-values, between it and twice it.
+    """Return the calibrated p-value of the smaller of two opposite directions' p-values p, between p and 2 p.
 
-    That the gap shrinks, abs(gap_1) < c abs(gap_0), is A > 0 and B > 0, or A < 0 and B < 0, for A = c gap_0 - gap_1 and
-    B = c gap_0 + gap_1: the data do not say beforehand which sign gap_0 has. Testing both directions and keeping the
-    smaller p-value p rejects a true null too often, at most in 2 p of all samples. How often exactly depends on the
-    correlation of A and B: with both in standard errors, (A, B) is normal around a point (a, b) of the null,
-    a >= 0 >= b or the reverse, and
+    The gap shrinks, abs(gap_1) < c abs(gap_0), if A = c gap_0 - gap_1 and B = c gap_0 + gap_1 are both positive or both
+    negative; the sign of gap_0 is unknown beforehand. Testing both directions and keeping the smaller p-value p rejects
+    a true null too often, at most in 2 p of all samples. The exact rate depends on the correlation of A and B: in units
+    of standard errors, (A, B) is normal around a point (a, b) of the null, a >= 0 >= b or the reverse, and
 
         P(p' <= p) = P(A > k, B > k) + P(A < -k, B < -k),   k = z(1 - p).
 
-    Its supremum over the null is the calibrated p-value. It lies on the boundary a = 0: at b = infinity, where it is p
-    itself, or at some finite b where A and B move together. So the second direction costs nothing unless they are
-    highly correlated.
+    Its supremum over the null is the calibrated p-value. It lies on the boundary a = 0: at b = infinity, where it
+    equals p, or at some finite b where A and B move together. The second direction therefore costs nothing unless A and
+    B are highly correlated.
 
     Parameters
     ----------
     p
-        The smaller p-value. That of a direction is the larger p-value of its two parts.
+        The smaller p-value. The p-value of a direction is the larger p-value of its two parts.
     correlation
         The correlation of the two parts, A and B; nan counts as 1, the least favourable.
 
@@ -139,7 +139,7 @@ def _supremum(p: FloatArray, rho: FloatArray) -> FloatArray:
 
 
 def _both_above(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
-    """Return P(X > h, Y > k) of standard normals with a correlation.
+    """Return P(X > h, Y > k) for correlated standard normals X and Y.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Two decisions about the same people: the difference between their shares of right decisions."""
+"""Comparison of two decisions about the same people by their shares of right decisions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BELOW = 1e-12
 
 
 def paired_difference(gained: int, lost: int, people: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return limits of a difference between two shares of the same people, by inverting the score test (Tango).
+    """Return limits of the difference between two shares of the same people (Tango's score interval).
 
     With b people whom only the first decision gets right, c whom only the second does, and n people in all, the limits
     are the differences d with
@@ -20,14 +20,15 @@ def paired_difference(gained: int, lost: int, people: int, confidence: float = 0
     B = (2 n - b + c) d - b - c, C = -c d (1 - d),
 
     q being the most likely share of the c people if the difference is d. Unlike limits from a standard error they are
-    valid if few people are decided differently: if nobody is, they are ± z² / (n + z²), not ± 0.
+    valid even if the decisions differ for few people: if they differ for no one, the limits are ± z² / (n + z²), not ±
+    0.
 
     Parameters
     ----------
     gained, lost
-        People whom only the first decision gets right, and whom only the second does.
+        The numbers of people for whom only the first, and only the second, decision is right.
     people
-        All people, including those with both decisions right or both wrong.
+        The number of all people, including people with both decisions right or both wrong.
     confidence
         Two-sided confidence.
 
@@ -55,13 +56,13 @@ def paired_difference(gained: int, lost: int, people: int, confidence: float = 0
 
 
 def _lowest(gained: int, lost: int, people: int, confidence: float) -> float:
-    """Return the lower limit."""
+    """Return the lower limit of the difference."""
     from scipy.optimize import brentq
 
     z, seen = normal_quantile(confidence), (gained - lost) / people
 
     def beyond(difference: float) -> float:
-        """Return the distance of the estimate above a difference, minus z standard errors: 0 at the limit."""
+        """Return the estimate minus a difference, minus z standard errors; it is 0 at the limit."""
         b = (2 * people - gained + lost) * difference - gained - lost
         c = -lost * difference * (1.0 - difference)
         share = (np.sqrt(max(b * b - 8.0 * people * c, 0.0)) - b) / (4.0 * people)

@@ -1,4 +1,4 @@
-"""Selection pooled over several events, such as jobs, years or departments: Mantel-Haenszel and Breslow-Day."""
+"""Selection pooled over several events, such as jobs, years or departments (Mantel-Haenszel and Breslow-Day)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ _EQUALLY_LIKELY = 1.0 + 1e-7
 
 
 class PooledSelection(NamedTuple):
-    """One group beside another over all events; nan if undefined.
+    """Comparison of two groups' selection over all events; nan if undefined.
 
     Parameters
     ----------
-    events : the events that say something: both groups have people, and some but not all of them were selected.
-    n : the people of the group in these events.
-    observed, expected : the people of the group selected in these events, and those expected at equal rates.
+    events : the number of informative events, where both groups have people, and some but not all of them were
+        selected.
+    n : the number of people of the group in these events.
+    observed, expected : the number of people of the group selected in these events, and the number expected at equal
+        rates.
     ratio, low, high : the Mantel-Haenszel ratio of the rates and its interval.
     odds_ratio : the Mantel-Haenszel odds ratio.
     deviations : observed minus expected, in standard deviations.
     p_value : the test of equal rates in every event, two-sided.
-    consistency : the p-value of equal odds ratios in all events; nan for one event, and where events are too small.
+    consistency : the p-value of equal odds ratios in all events; nan for one event, and if events are too small.
     """
 
     events: int
@@ -47,13 +49,14 @@ class PooledSelection(NamedTuple):
 def pooled_selection(
     selected: ArrayLike, n: ArrayLike, other_selected: ArrayLike, other_n: ArrayLike, confidence: float = 0.95
 ) -> PooledSelection:
-    r"""Compare the selection of one group with that of another, within events and pooled over them.
+    r"""Compare two groups' selection within events, pooled over the events.
 
-    In event k the group has x of n selected, the other y of m, together t of N. Given the margins, x is
+    In event k the group has x of n selected, the other group y of m, both together t of N. Given the margins, x is
     hypergeometric under equal rates, with mean :math:`n t / N` and variance :math:`n m t (N - t) / (N^2 (N - 1))`. The
-    SD is the sum of x minus its mean over the root of the summed variances. The p-value is exact: it sums the
-    probabilities of all values of :math:`\sum x` that are at most as likely as the observed one, so that for one event
-    it is Fisher's; if the sum has more than 20,000 possible values, it is that of the SD.
+    deviation in SDs is the sum of x minus its mean, divided by the root of the summed variances. The p-value is exact:
+    it sums the probabilities of all values of :math:`\sum x` that are at most as likely as the observed one, so that
+    for one event it is Fisher's p-value; if the sum has more than 20,000 possible values, it is the normal p-value of
+    the deviation.
 
     The pooled ratio is :math:`\sum (x m / N) / \sum (y n / N)`, with the limits of Greenland and Robins; the odds ratio
     is :math:`\sum (x (m - y) / N) / \sum (y (n - x) / N)`. Consistency is the test of Breslow and Day with Tarone's
@@ -62,9 +65,9 @@ def pooled_selection(
     Parameters
     ----------
     selected, n
-        The people of the group selected in each event, and all of them.
+        The number of people of the group selected in each event, and the number of all its people.
     other_selected, other_n
-        The same of the other group.
+        The same numbers of the other group.
     confidence
         Two-sided confidence of the interval of the ratio.
 
@@ -128,7 +131,7 @@ def _ratio(x: FloatArray, n: FloatArray, y: FloatArray, m: FloatArray, confidenc
 
 
 def _exact_p(x: FloatArray, n: FloatArray, y: FloatArray, m: FloatArray, deviations: float) -> float:
-    """Return the two-sided p-value of the sum of hypergeometric numbers."""
+    """Return the exact two-sided p-value of a sum of hypergeometric numbers, or the normal one for large sums."""
     from scipy.stats import hypergeom, norm
 
     if not len(x):
@@ -145,7 +148,7 @@ def _exact_p(x: FloatArray, n: FloatArray, y: FloatArray, m: FloatArray, deviati
 
 
 def _breslow_day(x: FloatArray, n: FloatArray, y: FloatArray, m: FloatArray, odds_ratio: float) -> float:
-    """Return the p-value of equal odds ratios, with Tarone's correction."""
+    """Return the p-value of the Breslow-Day test of equal odds ratios, with Tarone's correction."""
     from scipy.stats import chi2
 
     if len(x) < 2 or not 0.0 < odds_ratio < np.inf:
@@ -161,7 +164,7 @@ def _breslow_day(x: FloatArray, n: FloatArray, y: FloatArray, m: FloatArray, odd
 
 
 def _fitted(n: FloatArray, m: FloatArray, both: FloatArray, odds_ratio: float) -> FloatArray:
-    """Return the expected number selected of the group in each event, given the margins and the odds ratio.
+    """Return the expected number of selected people of the group by event, for these margins and odds ratio.
 
     It solves ``a (m - both + a) = odds_ratio (n - a) (both - a)``.
     """

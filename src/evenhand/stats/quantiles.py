@@ -23,11 +23,11 @@ class GroupQuantiles:
     values
         (N,) the values, by group and then by size.
     share
-        (N,) the share of the group's people with this value or one before it.
+        (N,) the share of the group's people up to and including this value.
     ends
-        (groups + 1,) where each group begins, and where the last one ends.
+        (groups + 1,) the start of each group, followed by the end of the last group.
     people
-        (groups,) the effective number of people: Kish's with weights.
+        (groups,) the number of people; with weights, Kish's effective number.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class GroupQuantiles:
 
     @classmethod
     def build(cls, values: FloatArray, codes: IntArray, weights: FloatArray | None, groups: int) -> GroupQuantiles:
-        """Sort values within their groups."""
+        """Return the values sorted within their groups."""
         order = np.lexsort((values, codes))
         ends = np.searchsorted(codes[order], np.arange(groups + 1))
         sizes = np.diff(ends)
@@ -57,10 +57,11 @@ class GroupQuantiles:
             return cls(values[order], np.concatenate(parts) / np.repeat(total, sizes), ends, total**2 / squares)
 
     def at(self, q: float) -> FloatArray:
-        """Return a quantile of each group: the value that a share q of people do not exceed; nan without people.
+        """Return a quantile of each group; nan without people.
 
-        Where a share of exactly q has that value or a lower one, it is the mean of this and the next value, as in the
-        usual median (definition 2 of Hyndman and Fan). It does not depend on the scale of weights.
+        A share q of the people do not exceed it. If a share of exactly q has this value or a lower one, it is the mean
+        of this and the next value, as in the usual median (definition 2 of Hyndman and Fan). It does not depend on the
+        scale of the weights.
 
         References
         ----------
@@ -70,12 +71,12 @@ class GroupQuantiles:
         return (self._reaching(groups, np.full(groups.size, q - _ROUNDING)) + self._beyond(groups, q)) / 2.0
 
     def limits(self, q: float, groups: IntArray, confidence: float | FloatArray) -> Interval:
-        """Return exact limits of a quantile of some groups, each at a confidence of its own.
+        """Return exact limits of a quantile of some groups, with a confidence for each group.
 
         The number B of n people below the quantile is binomial (n, q), whatever the distribution. The lower limit is
         the value of person r in order, with r the largest number for which P(B < r) is at most the tail; the upper
-        limit likewise from above. Infinite if there are too few people. Ties make the limits hold more often. With
-        weights, n is Kish's effective number, rounded down, and the shares r / n are those of the weights.
+        limit likewise from above. Limits are infinite if there are too few people. Ties make the limits conservative.
+        With weights, n is Kish's effective number, rounded down, and r / n is a share of the total weight.
 
         References
         ----------
@@ -93,7 +94,7 @@ class GroupQuantiles:
         return Interval(np.where(empty, np.nan, low), np.where(empty, np.nan, high))
 
     def _reaching(self, groups: IntArray, shares: FloatArray) -> FloatArray:
-        """Return the first value of each group whose share is at least a number."""
+        """Return the first value of each group whose cumulative share is at least a number."""
         place = np.searchsorted(self._place, 2.0 * groups + shares)
         last = self.ends[groups + 1] - 1
         found = self.values[np.clip(np.minimum(place, last), 0, self.values.size - 1)]
@@ -101,16 +102,16 @@ class GroupQuantiles:
 
     @cached_property
     def _place(self) -> FloatArray:
-        """Shares with twice the number of the group, so that one search finds those of any group."""
+        """Cumulative shares plus twice the group's number, so that one search works for all groups."""
         return np.repeat(2.0 * np.arange(self.people.size), np.diff(self.ends)) + self.share
 
     def _beyond(self, groups: IntArray, q: float) -> FloatArray:
-        """Return the first value of each group whose share is above q."""
+        """Return the first value of each group whose cumulative share is above q."""
         return self._reaching(groups, np.full(groups.size, q + _ROUNDING))
 
 
 def _fewest(tail: FloatArray, n: FloatArray, q: float) -> FloatArray:
-    """Return the least k with P(B <= k) >= tail, B binomial (n, q)."""
+    """Return the smallest k with P(B <= k) >= tail, for B binomial (n, q)."""
     from scipy.special import bdtr, bdtrik
 
     (tails, sizes), each = np.unique([tail, n], axis=1, return_inverse=True)  # many pairs share a group

@@ -1,4 +1,4 @@
-"""A linear model with a random intercept for each person, for studies with several rows per person."""
+"""Linear model with a random intercept for each person, for studies with several rows per person."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RandomIntercept:
     ----------
     names, coef, covariance : terms, coefficients and their covariance if the model is right.
     between, within : variances of the people's levels and of their rows.
-    robust, df : covariance by people (CR2), which does not need the model to be right, and the degrees of freedom of
-        each coefficient's t; see `robust_by_people`.
+    robust, df : covariance clustered by people (CR2), which is valid even if the model is wrong, and the degrees of
+        freedom of each coefficient's t; see `robust_by_people`.
     people : the number of people.
     """
 
@@ -44,15 +44,15 @@ class RandomIntercept:
 
     @property
     def share(self) -> float:
-        """The share of the unexplained variance that is between people."""
+        """The share of the unexplained variance between people."""
         total = self.between + self.within
         return self.between / total if total > 0 else float("nan")
 
     def coefficients(self, confidence: float = 0.95) -> regression.Coefficients:
-        """Return every coefficient with its CR2 standard error by people, t, p-value and interval by its own df.
+        """Return coefficients with CR2 standard errors clustered by people, t, p-values and intervals.
 
-        With fewer than `FEWEST_PEOPLE` there are no tests and intervals. If people differ in their slopes too, the
-        model's own standard errors are far too small; those by people are not.
+        With fewer than `FEWEST_PEOPLE` people there are no tests and intervals. If people also differ in their slopes,
+        the model's own standard errors are far too small; clustered standard errors are not.
         """
         stderr = regression.roots(np.diagonal(self.robust))
         df = self.df if self.people >= FEWEST_PEOPLE else np.full(len(self.coef), np.nan)
@@ -68,8 +68,8 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
     """Fit y = X b + u_person + e, with u and e normal, by restricted maximum likelihood.
 
     With q = var(u) / var(e), a person's rows have covariance proportional to I + q 11', whose inverse and determinant
-    are known; b and var(e) follow from q. The remaining search has one dimension, q / (1 + q) in [0, 1), first on a
-    grid and then between its points; so the fit is always found, even if no variance lies between people.
+    have closed forms; b and var(e) follow from q. The remaining search over q / (1 + q) in [0, 1) has one dimension,
+    first on a grid and then between its points, so a fit always exists, even without variance between people.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
     Returns
     -------
     RandomIntercept
-        nan throughout if columns are linearly dependent, or there are fewer than two people or too few rows. If
-        everybody has one row the two variances cannot be separated: they are nan and the fit is least squares. A
+        All numbers are nan if columns are linearly dependent, or there are fewer than two people or too few rows. If
+        every person has one row, the two variances cannot be separated: they are nan, and the fit is least squares. A
         perfect fit has coefficients only.
 
     References
@@ -152,7 +152,7 @@ def random_intercept(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: A
 def _profile(
     design: FloatArray, target: FloatArray, who: IntArray
 ) -> Callable[[float], tuple[float, FloatArray, FloatArray, float]]:
-    """Return a function of the share between people: -2 log restricted likelihood, coefficients, (X' W X)⁻¹, var(e)."""
+    """Return a function from the share between people to deviance, coefficients, (X' W X)⁻¹ and var(e)."""
     n, k = design.shape
     sizes = np.bincount(who)
     sums = np.column_stack([np.bincount(who, weights=column) for column in design.T])
@@ -176,7 +176,7 @@ def _profile(
 def robust_by_people(
     x: ArrayLike, errors: ArrayLike, people: ArrayLike, ratio: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the CR2 covariance by people of generalised least squares, and each coefficient's df.
+    """Return the CR2 covariance of generalised least squares clustered by people, and each coefficient's df.
 
     With the working covariance V_i = I + q 11' of a person's rows, D_i its upper Cholesky root (V_i = D_i' D_i),
     M = (sum X_i' V_i⁻¹ X_i)⁻¹ and B_i = D_i (V_i - X_i M X_i') D_i', the errors of a person are made unbiased by
@@ -186,14 +186,14 @@ def robust_by_people(
 
     The degrees of freedom of the coefficient c'b are those of Satterthwaite under the working covariance: with
     p_i = A_i' V_i⁻¹ X_i M c, u_i = X_i' p_i and P_ij = [i = j] p_i' V_i p_i - u_i' M u_j,
-    (sum P_ii)² / sum_ij P_ij². Both hold whatever the working covariance; the closer it is to the truth the better.
+    (sum P_ii)² / sum_ij P_ij². Both are valid for any working covariance, and better the closer it is to the truth.
 
     Parameters
     ----------
-    x : regressors with the intercept among them, shape (rows, columns).
+    x : regressors including the intercept, shape (rows, columns).
     errors : the residuals.
     people : the person of each row.
-    ratio : q, the variance between people in units of that within; 0 is least squares.
+    ratio : q, the variance between people divided by the variance within; 0 is least squares.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def robust_by_people(
 def _robust(
     design: FloatArray, errors: FloatArray, who: IntArray, ratio: float, shift: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return `robust_by_people` of the design's coefficients, transformed by `shift`."""
+    """Return `robust_by_people` for the design's coefficients, transformed by `shift`."""
     k = design.shape[1]
     rows = np.split(np.argsort(who, kind="stable"), np.cumsum(np.bincount(who))[:-1])
     working = {len(rows_of_person): np.eye(len(rows_of_person)) + ratio for rows_of_person in rows}
@@ -249,7 +249,7 @@ def _robust(
 
 
 def _inverse_root(matrix: FloatArray) -> FloatArray:
-    """Return the root of the generalised inverse of a positive semi-definite matrix."""
+    """Return the square root of the generalised inverse of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     sound = values > _RANK * values.max()
     scale = np.where(sound, 1 / np.sqrt(np.where(sound, values, 1.0)), 0.0)
@@ -257,7 +257,7 @@ def _inverse_root(matrix: FloatArray) -> FloatArray:
 
 
 def _satterthwaite(diagonal: FloatArray, leverage: FloatArray, bread: FloatArray) -> float:
-    """Return (sum P_ii)² / sum P_ij², P = diag(own) - U M U', without the matrix of all people."""
+    """Return (sum P_ii)² / sum P_ij² for P = diag(own) - U M U', without forming the matrix over all people."""
     shared = np.einsum("ij,jk,ik->i", leverage, bread, leverage)
     crossed = bread @ (leverage.T @ leverage)
     square = float(diagonal @ diagonal - 2 * diagonal @ shared + np.trace(crossed @ crossed))

@@ -1,7 +1,7 @@
-"""Least squares with standard errors for rows and for people, Wald tests, and a study's weight of effort.
+"""Least squares with standard errors for rows or clustered by people, Wald tests, and a study's weight of effort.
 
-Classical standard errors treat every row as a person. If a person gives several rows, use the clustered ones (CR1), the
-bootstrap of people or a random intercept. Undefined results are nan, without a warning.
+Classical standard errors treat every row as a person. If a person gives several rows, use clustered standard errors
+(CR1), the bootstrap of people or a random intercept. Undefined results are nan, without a warning.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROUNDING = 1e-12
 
 
 class Coefficients(NamedTuple):
-    """One entry per term: value, standard error, t, its p-value and limits; `df` may be one number for all."""
+    """Value, standard error, t, p-value and limits of each term; `df` may be one number for all terms."""
 
     value: FloatArray
     stderr: FloatArray
@@ -55,10 +55,10 @@ class WaldTest(NamedTuple):
 
 
 class WeightStatus(StrEnum):
-    """Whether a weight and its interval exist, or why not.
+    """The status of a weight and its interval: defined, or the reason why not.
 
-    There is no weight without a fit, if both coefficients are 0, or if their signs differ; and no interval if people
-    are too few or the fit is without error.
+    There is no weight without a fit, if both coefficients are 0, or if their signs differ; there is no interval if
+    there are too few people or the fit is perfect.
     """
 
     OK = "ok"
@@ -68,7 +68,7 @@ class WeightStatus(StrEnum):
 
 
 class WeightEstimate(NamedTuple):
-    """The weight of trajectory against aggregate with its interval; nan, with a status, if it is not a share."""
+    """The weight of trajectory against aggregate with its interval; nan, with a status, if outside [0, 1]."""
 
     value: float
     stderr: float
@@ -84,12 +84,12 @@ class LinearFit:
 
     Parameters
     ----------
-    names : the terms, the intercept first.
-    coef : their coefficients.
+    names : the terms, intercept first.
+    coef : the coefficients of the terms.
     classical : covariance of the coefficients with equal, independent errors.
     cluster : covariance that allows dependence between the rows of a person (CR1), or None without people.
-    n, people : rows and people.
-    r2, adjusted_r2 : share of the variance explained, and the same adjusted for degrees of freedom.
+    n, people : number of rows and of people.
+    r2, adjusted_r2 : share of the variance explained, without and with adjustment for degrees of freedom.
     residual_variance : mean square of the errors.
     """
 
@@ -113,7 +113,7 @@ class LinearFit:
         return self.cluster
 
     def df(self, inference: Inference = "classical") -> float:
-        """Return the degrees of freedom of t: n - k for rows, people - 1 for people."""
+        """Return the degrees of freedom of t: n - k for rows, or people - 1 for clustered errors."""
         return self.n - len(self.names) if inference == "classical" else (self.people or 0) - 1
 
     def coefficients(self, inference: Inference = "classical", confidence: float = 0.95) -> Coefficients:
@@ -128,7 +128,7 @@ class LinearFit:
         )
 
     def position(self, term: str) -> int:
-        """Return the position of a term."""
+        """Return the index of a term."""
         if term not in self.names:
             raise EvenhandError(
                 "the model has no term {term!r}; {hint}", term=term, hint=did_you_mean(term, self.names)
@@ -144,15 +144,15 @@ def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | No
 
     Parameters
     ----------
-    x : regressors, shape (rows, columns), without the intercept and without gaps.
+    x : regressors, shape (rows, columns), without the intercept and without missing values.
     y : the response.
     names : names of the columns.
-    people : the person of each row; without it there are no clustered standard errors.
+    people : the person of each row; None for no clustered standard errors.
 
     Returns
     -------
     LinearFit
-        nan throughout if the columns are linearly dependent or there are fewer rows than terms. A perfect fit has
+        All numbers are nan if the columns are linearly dependent or there are fewer rows than terms. A perfect fit has
         coefficients but no standard errors.
 
     References
@@ -199,7 +199,7 @@ def ols(x: ArrayLike, y: ArrayLike, names: Sequence[str], people: ArrayLike | No
 
 
 def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inference = "classical") -> WaldTest:
-    """Test that R b = 0: chi-square (R b)' (R V R')⁻¹ (R b) with one degree of freedom per row of R.
+    """Return the Wald test of R b = 0, with one degree of freedom per row of R.
 
     References
     ----------
@@ -225,7 +225,7 @@ def wald(fit: LinearFit, restrictions: ArrayLike, null: str, inference: Inferenc
 
 
 def wald_zero(fit: LinearFit, terms: Sequence[str], inference: Inference = "classical") -> WaldTest:
-    """Test that several coefficients are all 0, the null `a = b = 0`.
+    """Return the Wald test that several coefficients are all 0, the null `a = b = 0`.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def wald_zero(fit: LinearFit, terms: Sequence[str], inference: Inference = "clas
 
 
 def wald_equal(fit: LinearFit, first: str, second: str, inference: Inference = "classical") -> WaldTest:
-    """Test that two coefficients are equal, the null `a = b`.
+    """Return the Wald test that two coefficients are equal, the null `a = b`.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def wald_equal(fit: LinearFit, first: str, second: str, inference: Inference = "
 
 
 def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
-    """Test that all coefficients but the intercept are 0; `f` is the F of a regression table.
+    """Return the test that all coefficients but the intercept are 0; `f` is the F of a regression table.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def f_test(fit: LinearFit, inference: Inference = "classical") -> WaldTest:
 
 
 def moderated(x: ArrayLike, moderators: ArrayLike) -> FloatArray:
-    """Return the columns of x and, for each 0/1 moderator, the moderator and its product with each column.
+    """Return the columns of x, followed for each 0/1 moderator by the moderator and its product with each column.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def delta_weight(
 ) -> WeightEstimate:
     """Return the weight w = a_t / (a_t + a_a) of trajectory against aggregate, with the delta method's interval.
 
-    se² = g' V g, g = (a_a, -a_t) / (a_t + a_a)² for (a_t, a_a). Undefined where w is outside [0, 1].
+    se² = g' V g, g = (a_a, -a_t) / (a_t + a_a)² for (a_t, a_a). The weight is undefined outside [0, 1].
 
     References
     ----------
@@ -317,10 +317,11 @@ def delta_weight(
 def coefficient_bootstrap(
     x: ArrayLike, y: ArrayLike, people: ArrayLike, *, resamples: int = 10_000, rng: Generator
 ) -> Draws:
-    """Resample people, with all their rows, and return the least-squares coefficients of every resample.
+    """Return the least-squares coefficients of bootstrap resamples of people, with all rows of each person.
 
-    A person enters only through X_g'X_g and X_g'y_g, so a resample is a weighted sum of those and one small system of
-    equations. The first coefficient is the intercept. A resample with linearly dependent columns is nan.
+    A person matters only through X_g'X_g and X_g'y_g, so a resample requires a weighted sum of these products and one
+    small system of equations. The first coefficient is the intercept. A resample with linearly dependent columns is
+    nan.
 
     Examples
     --------
@@ -353,9 +354,9 @@ def coefficient_bootstrap(
 def bootstrap_weight(
     draws: Draws, people: int, trajectory: int, aggregate: int, confidence: float = 0.95
 ) -> WeightEstimate:
-    """Return the weight of trajectory against aggregate, with the bootstrap's standard error and t(people - 1).
+    """Return the weight of trajectory against aggregate, with the bootstrap standard error and t(people - 1).
 
-    `trajectory` and `aggregate` are the positions of the two coefficients in the draws of `coefficient_bootstrap`.
+    `trajectory` and `aggregate` are the indices of the two coefficients in the draws of `coefficient_bootstrap`.
 
     Examples
     --------
@@ -374,7 +375,7 @@ def bootstrap_weight(
 
 
 def _weight(value: float, stderr: float, df: float, confidence: float) -> WeightEstimate:
-    """Return the weight with limits within 0 and 1."""
+    """Return the weight estimate with limits clipped to 0 and 1."""
     if not -_ROUNDING <= value <= 1 + _ROUNDING:
         status = WeightStatus.OTHER_SIGNS if np.isfinite(value) else WeightStatus.NO_FIT
         return WeightEstimate(value=np.nan, stderr=np.nan, df=df, low=np.nan, high=np.nan, status=status)
@@ -399,7 +400,7 @@ def _clustered(design: FloatArray, errors: FloatArray, bread: FloatArray, who: I
 
 
 def _solved(sums: FloatArray, k: int) -> FloatArray:
-    """Return (R, k) solutions from the sums (R, ...) of products above the diagonal and of products with y."""
+    """Return (R, k) solutions of normal equations, from sums (R, ...) of products of columns and with y."""
     a, b = np.triu_indices(k)
     gram = np.empty((len(sums), k, k))
     gram[:, a, b] = gram[:, b, a] = sums[:, : a.size]
@@ -407,7 +408,7 @@ def _solved(sums: FloatArray, k: int) -> FloatArray:
 
 
 def inverse_or_nan(matrices: FloatArray) -> FloatArray:
-    """Return the inverses of (R, k, k) covariance-like matrices; nan if singular."""
+    """Return the inverses of (R, k, k) covariance matrices; nan if singular."""
     scale = roots(np.diagonal(matrices, axis1=-2, axis2=-1))
     with np.errstate(all="ignore"):
         unit = matrices / (scale[..., :, np.newaxis] * scale[..., np.newaxis, :])
@@ -428,10 +429,10 @@ def roots(values: ArrayLike) -> FloatArray:
 def centred_regression(
     x: ArrayLike, y: ArrayLike, names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Return the validated regression in centred columns, for accuracy, and the inverse transformation.
+    """Return the validated regression in centred columns, with the transformation back.
 
-    These are the columns of x minus their means behind a column of ones, the matrix that transforms coefficients back,
-    y minus its mean (exactly 0 if it is constant), and that mean.
+    The results are a column of ones followed by the columns of x minus their means, the matrix that transforms
+    coefficients back, y minus its mean (exactly 0 if y is constant), and the mean of y. Centring improves accuracy.
     """
     columns, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns.ndim != 2 or columns.shape[1] != len(names):

@@ -1,4 +1,4 @@
-"""Limits that hold at all times: a confidence sequence of a rate, and intervals of successive periods."""
+"""Time-uniform limits: a confidence sequence of a rate, and intervals for successive periods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _HALVINGS = 60
 
 
 def rate_sequence(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return limits of a rate that hold at all times together, from the counts so far.
+    """Return time-uniform limits of a rate from cumulative counts; they are valid at all times together.
 
-    All p with B(1 + S, 1 + n - S) / (p^S (1 - p)^(n - S)) < 1 / alpha: for a constant p the left side is a martingale
-    that begins at 1, so that it ever reaches 1 / alpha with a chance of at most alpha (Ville 1939). If the rate drifts
-    they are limits of the mean of the rates so far (by simulation, `benchmarks/coverage/drift_level.py`), and must not
+    With S successes in n trials, the limits contain all p with B(1 + S, 1 + n - S) / (p^S (1 - p)^(n - S)) < 1 / alpha,
+    where B is the beta function and alpha = 1 - confidence. For a constant p the left side is a martingale that starts
+    at 1, so the probability that it ever reaches 1 / alpha is at most alpha (Ville 1939). If the rate drifts, they are
+    limits of the mean rate up to each time (checked by simulation, `benchmarks/coverage/drift_level.py`), and must not
     be intersected over time.
 
     References
@@ -55,7 +56,7 @@ def rate_sequence(successes: ArrayLike, trials: ArrayLike, confidence: float = 0
 
 
 def spent(alpha: float, position: ArrayLike) -> FloatArray:
-    """Return the part of alpha that the k-th look may use, alpha / (k (k + 1)).
+    """Return the part of alpha available to the k-th look, alpha / (k (k + 1)).
 
     The parts of any number of looks add up to at most alpha.
 
@@ -71,17 +72,17 @@ def spent(alpha: float, position: ArrayLike) -> FloatArray:
 def period_gaps(
     successes: ArrayLike, trials: ArrayLike, other_successes: ArrayLike, other_trials: ArrayLike, alpha: float
 ) -> tuple[FloatArray, Interval]:
-    """Return the difference of two rates in every period, with limits that hold in all periods together.
+    """Return the difference of two rates in every period, with limits valid in all periods together.
 
-    The k-th period has limits at the level `spent(alpha, k)`: exact ones of both rates (Clopper and Pearson), combined
-    by MOVER. They allow rates to change, and hold for any number of future periods.
+    The k-th period has limits at the level `spent(alpha, k)`: exact limits of both rates (Clopper and Pearson),
+    combined by MOVER. They are valid for changing rates and any number of future periods.
 
     Parameters
     ----------
     successes, trials, other_successes, other_trials
-        (periods,) counts of the group and of its reference.
+        (periods,) counts of the group and of its reference group.
     alpha
-        The chance that any period's limits miss.
+        The probability that any period's limits miss the true difference.
 
     Examples
     --------
@@ -98,16 +99,16 @@ def period_gaps(
 
 
 class GapChanges(NamedTuple):
-    """Changes of a gap, for every period of observation (`look`) and every possible start of a change (`start`).
+    """Changes of a gap, for every last observed period (`look`) and every possible start of a change (`start`).
 
     Parameters
     ----------
     look, start
-        Positions of periods: the last one observed, and the first one after the change.
+        Indices of periods: the last observed period, and the first period after the change.
     change
         The mean gap from `start` to `look`, minus the mean gap before `start`.
     limits
-        Its limits, for all changes together.
+        The limits of the changes, valid for all changes together.
     """
 
     look: IntArray
@@ -117,29 +118,30 @@ class GapChanges(NamedTuple):
 
     @property
     def nearest(self) -> FloatArray:
-        """The distance of the limits from no change; negative if they include it."""
+        """The distance of the limits from a change of 0; negative if they include it."""
         return np.maximum(self.limits.low, -self.limits.high)
 
 
 def gap_drift(
     successes: ArrayLike, trials: ArrayLike, other_successes: ArrayLike, other_trials: ArrayLike, alpha: float
 ) -> GapChanges:
-    """Return how far the gap from any period on differs from that before it, at every look, with joint limits.
+    """Return the change of the gap before and after every possible start, at every look, with joint limits.
 
-    After the k-th further period, the last s periods are compared with all before them, for s = 1 to k: one period
-    alone shows a jump, several together a lasting change. Both sides are means of the periods' gaps, sum(w_j d_j) /
-    sum(w_j) with the weights of Mantel and Haenszel, w_j = n_j m_j / (n_j + m_j): rates may move as long as they move
-    together. A side's rate has the exact limits at its weights' effective number of people, (sum w)² / sum(w_j² / n_j)
-    (Korn and Graubard 1998), and MOVER combines the four (Zou and Donner 2008). The level is alpha / (k² s (s + 1)):
-    over s this adds up to `spent(alpha, k)`, over all looks to at most alpha. If the gap is equal in all periods, the
-    chance that 0 ever lies outside is at most alpha, as far as MOVER holds (`benchmarks/coverage/drift_level.py`).
+    After the k-th further period, the last s periods are compared with all earlier periods, for s = 1 to k: a single
+    period shows a jump, several periods together a lasting change. Both sides are means of the periods' gaps, sum(w_j
+    d_j) / sum(w_j) with the weights of Mantel and Haenszel, w_j = n_j m_j / (n_j + m_j): both rates may change as long
+    as they change together. Each rate has exact limits at the effective number of people, (sum w)² / sum(w_j² / n_j)
+    (Korn and Graubard 1998), and MOVER combines the limits of the four rates (Zou and Donner 2008). The level of each
+    comparison is alpha / (k² s (s + 1)), which sums to at most alpha over all s and all looks. If the gap is equal in
+    all periods, the probability that any limits exclude 0 is at most alpha, as far as MOVER is accurate
+    (`benchmarks/coverage/drift_level.py`).
 
     Parameters
     ----------
     successes, trials, other_successes, other_trials
-        (periods,) counts of the group and of its reference; a period without one of them is left out.
+        (periods,) counts of the group and of its reference group; a period where either has no people is ignored.
     alpha
-        The chance of reporting a drift at any time if there is none.
+        The probability of reporting a drift at any time if there is none.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The test of paired differences by their signs, and the interval that agrees with it."""
+"""Sign-flip test of paired differences, and the matching interval."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _MARGIN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PairedComparison:
-    r"""The mean of paired differences, with a test by their signs and the limits that agree with it.
+    r"""The mean of paired differences, with a sign-flip test and matching limits.
 
-    If it does not matter which side of a pair is which, every difference could as well have the other sign. The test
-    rejects if so large a sum of the differences, in absolute value, is rare among all 2^n choices of signs:
-    p = P(abs(S) >= abs(s)), S = sum of e_i abs(d_i), the e_i independent and -1 or 1 with equal probability. It follows
-    from the characteristic function of S, the product of cos(abs(d_i) t): exactly, where the sizes abs(d_i) are
-    multiples of a unit, as those of shares are; else by its integral (Gil-Pelaez). Nothing is drawn. For differences of
-    -1, 0 and 1 it is McNemar's exact test.
+    If the two sides of a pair are exchangeable, every difference is equally likely to have the other sign. The test
+    rejects if an absolute sum of the differences as large as observed is rare among all 2^n choices of signs: p =
+    P(abs(S) >= abs(s)), S = sum of e_i abs(d_i), the e_i independent and -1 or 1 with equal probability. It follows
+    from the characteristic function of S, the product of cos(abs(d_i) t): exactly, if the sizes abs(d_i) are multiples
+    of a unit, as for shares; otherwise by numerical integration (Gil-Pelaez). No random numbers are used. For
+    differences of -1, 0 and 1 it is McNemar's exact test.
 
-    The limits are Student's, and the one nearer to 0 is moved to 0 where test and limits would disagree, so that they
-    exclude 0 exactly if p < alpha. If all m differences that are not 0 could point one way and still not be rare
-    enough, 2^(1 - m) >= alpha, or if all are equal, the limits are those of bounded differences, -R u(fewer) and
-    R u(more), with the exact upper limits u of the shares of negative and of positive differences and the largest
+    The limits are Student's, but the limit nearer to 0 is moved to 0 where test and limits would disagree, so the
+    limits exclude 0 exactly if p < alpha. If there are so few nonzero differences m that the test cannot reject, 2^(1 -
+    m) >= alpha, or if all differences are equal, the limits are the limits of bounded differences, -R u(fewer) and R
+    u(more), with the exact upper limits u of the shares of negative and of positive differences and the largest
     possible difference R.
 
     Parameters
@@ -85,13 +85,13 @@ class PairedComparison:
 
     @cached_property
     def p_value(self) -> float:
-        """The p-value of no difference."""
+        """The two-sided p-value of the null of no difference."""
         p = _p_value(self.differences)
         return min(max(p, _LEAST_P, self._least_p), 1.0)
 
     @property
     def _least_p(self) -> float:
-        """The p-value if all differences pointed one way."""
+        """The p-value if all nonzero differences had the same sign."""
         return float(2.0 ** (1 - min(int(np.count_nonzero(self.differences)), 50)))
 
     def limits(self, confidence: float) -> tuple[float, float]:
@@ -119,7 +119,7 @@ class PairedComparison:
 
 
 def _p_value(differences: FloatArray) -> float:
-    """Return P(abs(S) >= abs(s)) of the sum of differences with random signs."""
+    """Return P(abs(S) >= abs(s)) for the sum S of the differences with random signs."""
     steps = _in_steps(differences)
     if steps is None:
         return _by_integral(np.abs(differences), abs(float(differences.sum())))
@@ -127,7 +127,7 @@ def _p_value(differences: FloatArray) -> float:
 
 
 def _in_steps(differences: FloatArray) -> IntArray | None:
-    """Return the differences as multiples of a unit, few of them rounded; None if they have none and are many."""
+    """Return the differences as multiples of a unit, rounding few; None for many differences without a unit."""
     whole: IntArray = np.rint(differences * _UNITS).astype(np.int64)
     if np.abs(differences * _UNITS - whole).max() < 1e-9 * _UNITS:
         unit = int(np.gcd.reduce(np.abs(whole))) or 1
@@ -139,7 +139,7 @@ def _in_steps(differences: FloatArray) -> IntArray | None:
 
 
 def _tails(sizes: IntArray) -> FloatArray:
-    """Return P(abs(S) >= s) for s = 0, 1, ... of a sum of whole sizes with random signs."""
+    """Return P(abs(S) >= s) for s = 0, 1, ... and the sum S of integer sizes with random signs."""
     total = int(sizes.sum())
     values, counts = np.unique(sizes[sizes > 0], return_counts=True)
     quarter = total // 2 + 1  # of the circle; the transform is f(pi - t) = f(t), or -f(t) if the total is odd
@@ -155,7 +155,7 @@ def _tails(sizes: IntArray) -> FloatArray:
 
 
 def _by_integral(sizes: FloatArray, total: float) -> float:
-    """Return P(abs(S) >= total) = 1 - 2 / pi times the integral of sin(total t) / t prod cos(size t) over t > 0."""
+    """Return P(abs(S) >= total) by integrating sin(total t) / t prod cos(size t) over t > 0."""
     step = _FARTHEST / _NODES / float(np.sqrt((sizes**2).sum()))
     nodes = step * np.arange(1, _NODES + 1)
     transform = np.ones(_NODES)
@@ -165,7 +165,7 @@ def _by_integral(sizes: FloatArray, total: float) -> float:
 
 
 def compare_pairs(differences: ArrayLike, largest: float = inf) -> PairedComparison:
-    """Return the comparison of paired differences; without a largest possible difference it is the largest seen."""
+    """Return the comparison of paired differences; the default largest difference is the largest observed one."""
     values = np.asarray(differences, dtype=np.float64)
     seen = float(np.abs(values).max(initial=0.0))
     return PairedComparison(values, max(seen, largest) if largest < inf else seen)

@@ -1,4 +1,4 @@
-"""Intervals of means of skewed numbers without known bounds."""
+"""Confidence intervals for means of skewed numbers without known bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NONE = 1e-9
 
 
 def hall_quantile(z: ArrayLike, skewness: ArrayLike) -> FloatArray:
-    """Return the t at which Hall's t + A t² / 3 + A² t³ / 27 + A / 6 is z, A the skewness of the mean.
+    """Return the t at which Hall's t + A t² / 3 + A² t³ / 27 + A / 6 equals z, with A the skewness of the mean.
 
     References
     ----------
@@ -35,12 +35,12 @@ def hall_t(
     people: ArrayLike,
     confidence: float | FloatArray = 0.95,
 ) -> Interval:
-    """Return the interval of a mean of numbers: Student's t, corrected for skewness by Hall's transformation.
+    """Return Student's t interval of a mean, corrected for skewness by Hall's transformation.
 
-    [mean - q(t) se, mean - q(-t) se], with q the inverse of the transformation (`hall_quantile`) and t Student's
-    quantile. Of 15 lognormal numbers (sigma 1) it covers .91 where Student's interval covers .85; of 15 numbers, 70 %
-    of them 0 and the others lognormal, .94 for .79. Symmetric numbers have nearly Student's interval. nan without
-    spread.
+    The interval is [mean - q(t) se, mean - q(-t) se], with q the inverse of the transformation (`hall_quantile`) and t
+    Student's quantile. For 15 lognormal numbers (sigma 1) its coverage is .91, and .85 for Student's interval; for 15
+    numbers, 70 % of them 0 and the others lognormal, .94 instead of .79. For symmetric numbers it is nearly Student's
+    interval. The limits are nan if the standard error is 0.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def hall_t(
         The mean, its standard error, and the skewness of the mean: sum (w e)³ / (sum (w e)²)^(3/2) over people with
         weights w, e the distance from the mean.
     people
-        Their number; with survey weights Kish's.
+        The number of people; with survey weights, Kish's effective number.
     confidence
         Two-sided confidence.
 

@@ -1,7 +1,7 @@
 """The Bayesian truth serum: scores that reward honest answers to questions without a known truth.
 
 Reference: D. Prelec (2004), A Bayesian truth serum for subjective data, Science 306. An answer scores high if it is
-more common than people predicted ("surprisingly common"), a prediction if it is close to people's answers.
+more common than people predicted ("surprisingly common"); a prediction scores high if it is close to people's answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLIP = (0.01, 0.99)
 
 
 class SerumScores(NamedTuple):
-    """The two parts of the scores, in the shape of the answers; nan where a person did not take part."""
+    """The two parts and the total of the scores, shaped like the answers; nan where a person did not take part."""
 
     information: FloatArray
     prediction: FloatArray
@@ -30,10 +30,10 @@ class Bonus(NamedTuple):
 
     Parameters
     ----------
-    chosen : whether each person gets it.
+    chosen : whether each person gets a bonus.
     rank : 1 for the highest score, equal for equal scores; 0 without a rank.
     places : the number of bonuses to give.
-    tied : people beyond `places` who get it because their score equals the last place's.
+    tied : the number of people beyond `places` who get a bonus because their score equals the score of the last place.
     """
 
     chosen: BoolArray
@@ -45,26 +45,26 @@ class Bonus(NamedTuple):
 def scores(
     answers: ArrayLike, predictions: ArrayLike, *, weight: float = 1.0, clip: tuple[float, float] = CLIP
 ) -> FloatArray:
-    """Return everybody's truth-serum score for each question.
+    """Return each person's truth-serum score for each question.
 
-    log(x_a / y_a) + weight sum_k x_k log(p_k / x_k), where a is the person's answer, x_k the share that chose k, y_k
-    the geometric mean of the predicted shares and p_k the person's own prediction. Terms with x_k = 0 are left out, the
-    geometric means are not rescaled to sum to 1. At weight 1 the scores of a question sum to 0.
+    The score is log(x_a / y_a) + weight sum_k x_k log(p_k / x_k), where a is the person's answer, x_k the share that
+    chose k, y_k the geometric mean of the predicted shares and p_k the person's own prediction. Terms with x_k = 0 are
+    left out, and the geometric means are not rescaled to sum to 1. At weight 1 the scores of a question sum to 0.
 
     Parameters
     ----------
     answers : the answer of each person, 0 .. K-1 or False and True; shape (people,) or (people, questions).
-        nan, or a negative number, is no answer.
+        nan or a negative number means no answer.
     predictions : with two answers, the predicted share that chose answer 1, of the shape of `answers` (the share of
-        answer 0 is the rest); with K answers one more axis of length K. nan is no prediction.
+        answer 0 is the rest); with K answers one more axis of length K. nan means no prediction.
     weight : the weight of the prediction score.
     clip : predictions are clipped to this range, since log 0 is unbounded.
 
     Returns
     -------
     numpy.ndarray
-        Scores in the shape of `answers`. A person without an answer or a prediction takes no part in that question, and
-        has nan.
+        Scores in the shape of `answers`. A person without an answer or a prediction is left out of that question, with
+        a score of nan.
 
     References
     ----------
@@ -83,7 +83,7 @@ def scores(
 def score_parts(
     answers: ArrayLike, predictions: ArrayLike, *, weight: float = 1.0, clip: tuple[float, float] = CLIP
 ) -> SerumScores:
-    """Return the information score, the prediction score and `information + weight prediction`; see `scores`.
+    """Return the information score, the prediction score and the total `information + weight prediction`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def score_parts(
 
 
 def person_scores(question_scores: ArrayLike) -> tuple[FloatArray, IntArray]:
-    """Return each person's mean score over their questions, and the number of these questions.
+    """Return each person's mean score over the answered questions, and the number of these questions.
 
     Examples
     --------
@@ -129,14 +129,14 @@ def bonus(
 ) -> Bonus:
     """Return the recipients of the bonus: the highest-scoring share of the eligible people.
 
-    There are round(share n) places, at least one. People who tie with the last place (to 1e-9) are paid too, or with
-    `include_ties=False` none of them is, so that nothing depends on chance.
+    There are round(share n) places, at least one. People tied with the last place (to 1e-9) are also paid, or with
+    `include_ties=False` none of the tied people is, so that nothing depends on chance.
 
     Parameters
     ----------
-    person : everybody's score; people with nan are not eligible.
+    person : each person's score; people with nan are not eligible.
     share : share of the eligible people to pay, above 0 and at most 1.
-    eligible : who may be paid; by default everybody with a score.
+    eligible : mask of the people who may be paid; by default all people with a score.
     include_ties : whether to pay people tied at the last place.
 
     Examples
@@ -171,7 +171,7 @@ def bonus(
 def _answers_and_shares(
     answers: ArrayLike, predictions: ArrayLike, clip: tuple[float, float]
 ) -> tuple[IntArray, FloatArray]:
-    """Return answers as codes, -1 for none, and the clipped predicted shares of all K answers."""
+    """Return answers as codes (-1 for none), and the clipped predicted shares of all K answers."""
     chosen, predicted = np.asarray(answers, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     if chosen.ndim not in (1, 2):
         raise EvenhandError(

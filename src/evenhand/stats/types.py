@@ -1,4 +1,4 @@
-"""The array types and the interval of all kernels."""
+"""Array types and the interval type of all kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = 1e75
 
 
 class Interval(NamedTuple):
-    """Lower and upper limits, arrays of one shape; nan if there is no interval, inf if unbounded."""
+    """Lower and upper limits, arrays of one shape; nan without an interval, inf if unbounded."""
 
     low: FloatArray
     high: FloatArray

@@ -3,13 +3,13 @@
 With weights w by part of the other column, sums n, x and y of people, of a quantity and of its square by group and
 part, the value of a group is r = sum(w x) / sum(w n), and its linearised variance
 V = sum(w² (y - 2 r x + r² n)) / sum(w n)². A rate has exact limits at the smaller of Kish's effective size
-sum(w n)² / sum(w² n) and r (1 - r) / V (Korn and Graubard 1998, Survey Methodology 24), a mean of scores
-`bounded_mean` with sqrt(V n / (n - 1)) at Kish's. Gaps are combined by MOVER; of a worst pair as in
+sum(w n)² / sum(w² n) and r (1 - r) / V (Korn and Graubard 1998, Survey Methodology 24), a mean of scores uses
+`bounded_mean` with sqrt(V n / (n - 1)) at Kish's effective size. Gaps are combined by MOVER; for the worst pair see
 `evenhand.stats.worst_pair`.
 
-Shares p of a population that are known from m of its people vary themselves, with the covariance (diag(p) - p p') / m
-of a sample. By the delta method a gap then varies by an additional s² = g' C g, g its slope in the weights, and each
-limit moves outwards: to the root of the sum of squares of its own distance and z s, for a ratio on the log scale.
+Shares p of a population estimated from a sample of m people have the covariance C = (diag(p) - p p') / m. By the delta
+method this adds the variance s² = g' C g to a gap with slope g in the weights, and each limit moves outwards: its
+distance becomes the root of the sum of squares of the original distance and z s, for a ratio on the log scale.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ Judged = tuple[float, float, float]
 
 
 class Moments(NamedTuple):
-    """Sums by group and part of another column: the people counted, the quantity, and its square."""
+    """Sums by group and part of another column: the number of people, a quantity, and its square."""
 
     n: FloatArray
     first: FloatArray
     second: FloatArray
 
     def against_others(self, group: int) -> Moments:
-        """Return three rows: a group, everybody else, and everybody."""
+        """Return three rows: a group, all other people, and all people."""
         others = np.arange(len(self.n)) != group
         return Moments(*(np.stack([part[group], part[others].sum(axis=0), part.sum(axis=0)]) for part in self))
 
     def select(self, groups: list[int]) -> Moments:
-        """Return the sums of some groups."""
+        """Return the sums of the selected groups."""
         return Moments(*(part[groups] for part in self))
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """The values of weighted groups.
+    """The weighted values of groups, with standard errors and slopes.
 
     Parameters
     ----------
-    value, stderr, size : rate or mean of each group, its standard error, and its effective number of people.
+    value, stderr, size : rate or mean of each group, its standard error, and the effective number of people.
     slope : (groups, parts) the change of the value with the weight of a part.
     total_weight : the sum of the weights.
     bounds : the lowest and highest possible score; None for a rate.
-    spread : the covariance of the weights, if the shares are those of a sample.
+    spread : the covariance of the weights, if the shares are estimated from a sample.
     """
 
     value: FloatArray
@@ -99,13 +99,13 @@ class Weighted:
         return cls(value, np.sqrt(variance), size, slope, total_weight, bounds, spread)
 
     def limits(self, confidence: float) -> Interval:
-        """Return the limits of each group alone, with shares taken as exact."""
+        """Return the separate limits of each group, treating shares as exact."""
         if self.bounds is None:
             return clopper_pearson(self.value, self.size, confidence)
         return bounded_mean(self.value, self.stderr, self.size, confidence, self.bounds)
 
     def share_margin(self, slope: FloatArray, confidence: float) -> FloatArray:
-        """Return z times the standard deviation added by sampled shares, for rows of slopes in the weights."""
+        """Return z times the standard deviation due to sampled shares, for rows of slopes in the weights."""
         return np.zeros(len(slope)) if self.spread is None else share_error(self.spread, slope, confidence)
 
     def pairs(self, first: IntArray, second: IntArray, kind: str, confidence: float) -> Interval:
@@ -129,7 +129,7 @@ class Weighted:
 
 
 def share_error(spread: FloatArray, slope: FloatArray, confidence: float) -> FloatArray:
-    """Return z times the standard deviation added by the covariance of the weights, for slopes in the weights."""
+    """Return z times the standard deviation due to the covariance of the weights, for slopes in the weights."""
     from scipy.special import ndtri
 
     variance = np.einsum("...a,ab,...b->...", slope, spread, slope)
@@ -141,7 +141,7 @@ def _wider(value: FloatArray, limits: Interval, extra: FloatArray) -> Interval:
 
 
 def _wider_ratio(values: Weighted, first: IntArray, second: IntArray, limits: Interval, confidence: float) -> Interval:
-    """Return limits of ratios, widened on the log scale by the spread of the shares; 0 and infinity stay."""
+    """Return limits of ratios, widened on the log scale for sampled shares; limits of 0 and infinity stay."""
     if values.spread is None:
         return limits
     with np.errstate(all="ignore"):
@@ -160,9 +160,10 @@ def value_with_limits(values: Weighted, confidence: float) -> Judged:
 
 
 def largest_gap(values: Weighted, kind: str, confidence: float) -> Judged:
-    """Return the size of the largest gap between groups with its limits.
+    """Return the largest gap between groups with its limits.
 
-    Far from equality the limits are the pairs' own; near equality they hold for all pairs together (Tukey).
+    The limit far from equality is based on separate limits of the pairs; the limit near equality is based on limits
+    valid for all pairs together (Tukey).
 
     Examples
     --------
@@ -180,16 +181,16 @@ def largest_gap(values: Weighted, kind: str, confidence: float) -> Judged:
 
 
 def _ratios(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the smaller over the larger of each pair; nan for two zeros."""
+    """Return the smaller over the larger value of each pair; nan for two zeros."""
     with np.errstate(all="ignore"):
         return np.asarray(np.minimum(first, second) / np.maximum(first, second))
 
 
 def gap_to_everybody(values: Weighted, kind: str, confidence: float) -> Judged:
-    """Return the size of the gap between a group and everybody; the rows are the group, all others, and everybody.
+    """Return the gap between a group and all people, with its limits; rows are the group, all others, and all.
 
-    With s the group's share of everybody, group - everybody = (1 - s) (group - others), and with R = group / others
-    group / everybody = R / (s R + 1 - s), so the limits follow from those against the others.
+    With s the group's share of all people, group - all = (1 - s) (group - others), and with R = group / others group /
+    all = R / (s R + 1 - s), so the limits follow from the limits against the others.
     """
     group, others, everybody = (np.array([row]) for row in range(3))
     share = float(values.total_weight[0] / values.total_weight[2])

@@ -1,4 +1,4 @@
-"""Groups compared within units that hold several of them: the same template, the same list, the same advertisement."""
+"""Groups compared within shared units, such as the same template, list or advertisement."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from evenhand.stats.worst_pair import widest_difference
 
 @dataclass(frozen=True, eq=False)
 class UnitMeans:
-    """The rows of each unit and group: their number, their mean, and the squares around it.
+    """Number of rows, mean and squared deviations by unit and group.
 
     Parameters
     ----------
-    n : (units, groups) the rows.
-    mean : (units, groups) their mean; nan without rows.
-    squares : (units, groups) the sum of squared deviations from it.
+    n : (units, groups) the number of rows.
+    mean : (units, groups) the mean of the rows; nan without rows.
+    squares : (units, groups) the sum of squared deviations from the mean.
     largest : the largest possible difference of two rows.
     """
 
@@ -35,7 +35,7 @@ class UnitMeans:
 
     @classmethod
     def build(cls, unit: IntArray, group: IntArray, groups: int, value: FloatArray, largest: float) -> UnitMeans:
-        """Sum the rows by unit and group; a group of -1 and values of nan do not count."""
+        """Return the sums of rows by unit and group; a group of -1 and values of nan do not count."""
         known = (group >= 0) & ~np.isnan(value)
         units = int(unit.max(initial=-1)) + 1
         cell, value = unit[known] * groups + group[known], value[known]
@@ -47,18 +47,18 @@ class UnitMeans:
         return cls(n.reshape(shape), mean.reshape(shape), squares.reshape(shape), largest)
 
     def values(self, group: int) -> FloatArray:
-        """Return the mean of each unit that has rows of a group."""
+        """Return the mean of each unit with rows of a group."""
         of_group = self.mean[:, group]
         return np.asarray(of_group[~np.isnan(of_group)])
 
     def pair(self, a: int, b: int) -> UnitPair:
-        """Return the comparison of two groups within the units that have both."""
+        """Return the comparison of two groups within the units that contain both."""
         both = (self.n[:, a] > 0) & (self.n[:, b] > 0)
         return UnitPair(self, a, b, both)
 
 
 class Spread(NamedTuple):
-    """How much differences vary between units, and values within a unit and group; None where nothing is known."""
+    """Standard deviations between units and within a unit and group, and the share between; None if unknown."""
 
     between_sd: float | None = None
     replicate_sd: float | None = None
@@ -67,13 +67,13 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnitPair:
-    """Two groups in the units that have both.
+    """Two groups compared in the units that contain both.
 
     Parameters
     ----------
-    means : the rows.
-    a, b : the positions of the groups.
-    both : (units,) which units have both.
+    means : the means by unit and group.
+    a, b : the indices of the groups.
+    both : (units,) mask of the units that contain both groups.
     """
 
     means: UnitMeans
@@ -83,17 +83,17 @@ class UnitPair:
 
     @property
     def units(self) -> int:
-        """The number of units that have both."""
+        """The number of units that contain both groups."""
         return int(self.both.sum())
 
     @property
     def n(self) -> int:
-        """The number of rows."""
+        """The number of rows of both groups in these units."""
         return int(self.means.n[self.both][:, [self.a, self.b]].sum())
 
     @cached_property
     def comparison(self) -> PairedComparison | None:
-        """The differences a - b with their test; None without units."""
+        """The differences a - b of the unit means with their test; None without units."""
         mean = self.means.mean[self.both]
         return compare_pairs(mean[:, self.a] - mean[:, self.b], self.means.largest) if self.units else None
 
@@ -101,9 +101,9 @@ class UnitPair:
     def spread(self) -> Spread:
         """The standard deviations of the difference between units and of rows within units.
 
-        With m_a and m_b repetitions and the variance s² of one, the differences vary by that between units plus the
-        mean of s² (1 / m_a + 1 / m_b): a method of moments, 0 where it would be negative. Without repetitions,
-        which alone tell the two apart, nothing is known.
+        With m_a and m_b repetitions and the variance s² of one repetition, the variance of the differences is the
+        variance between units plus the mean of s² (1 / m_a + 1 / m_b). The method of moments solves for the variance
+        between units, at least 0. Without repetitions the two variances cannot be separated, and are unknown.
         """
         n = self.means.n[self.both][:, [self.a, self.b]]
         freedom = int((n - 1).sum())
@@ -116,7 +116,7 @@ class UnitPair:
 
 
 class Largest(NamedTuple):
-    """The largest difference of several pairs: the pair with the higher value first, its limits and its p-value."""
+    """The largest difference of several pairs, with the higher group first, its limits and its p-value."""
 
     pair: UnitPair
     low: float
@@ -125,14 +125,15 @@ class Largest(NamedTuple):
 
 
 def largest_difference(pairs: Sequence[UnitPair], confidence: float) -> Largest:
-    """Return the largest difference; its test and near limit allow for all pairs, its far limit need not.
+    """Return the largest difference; its test and near limit account for all pairs, its far limit need not.
 
-    The p-value is the smallest of the pairs' times their number (Bonferroni); the limits are `widest_difference`.
+    The p-value is the smallest p-value of a pair times the number of pairs (Bonferroni); the limits come from
+    `widest_difference`.
 
     Parameters
     ----------
     pairs : at least one, each with units that have both groups.
-    confidence : of the limits.
+    confidence : the confidence of the limits.
     """
     compared = [pair.comparison for pair in pairs]
     found = [each for each in compared if each is not None]
@@ -148,10 +149,10 @@ def largest_difference(pairs: Sequence[UnitPair], confidence: float) -> Largest:
 
 
 def mean_limits(of_units: FloatArray, is_share: bool, confidence: float) -> tuple[float | None, float | None]:
-    """Return the limits of a mean over units: Student's, of a share Wilson's with as many trials as it has error.
+    """Return the limits of a mean over units: Student's, or Wilson's with effective trials for a share.
 
-    A share of 0 or 1 in all units has as many trials as there are units. A single unit has no limits, nor have numbers
-    that are the same in all units.
+    The effective number of trials of a share matches its standard error; for a share of 0 or 1 in all units it is the
+    number of units. A single unit has no limits, and neither do numbers that are equal in all units.
 
     Examples
     --------

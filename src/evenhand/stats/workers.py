@@ -1,7 +1,7 @@
 """Parallel work: threads for compiled kernels, and joblib's backends for refits and replicates.
 
-The work is always divided in the same way, and its results are combined in one order: neither the number of threads nor
-the backend can change a result.
+The work is always divided in the same way and its results are combined in a fixed order, so neither the number of
+threads nor the backend can change a result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Step = tuple[int, Callable[[], None]]  # the amount of work, and the function th
 
 
 def thread_count(threads: int | None) -> int:
-    """Return the number of threads to use, by default one for each core this process may use.
+    """Return the number of threads to use, by default the number of cores available to this process.
 
     Examples
     --------
@@ -43,19 +43,19 @@ def thread_count(threads: int | None) -> int:
 def run_chains(
     chains: Sequence[Iterable[Step]], total: int, *, threads: int | None = None, progress: Progress | None = None
 ) -> None:
-    """Run chains of steps: the steps of a chain in order, different chains in parallel.
+    """Run chains of steps: steps of one chain in order, different chains in parallel.
 
-    Steps must release the interpreter lock to gain from threads. Progress is reported in the caller's thread; an
+    Steps must release the interpreter lock to benefit from threads. Progress is reported in the caller's thread; an
     exception in it, a failing step or Ctrl-C ends the run once the running steps are done.
 
     Parameters
     ----------
     chains
-        Steps as pairs of their work and a function. A chain writes only to its own data.
+        Steps as pairs of an amount of work and a function. A chain writes only to its own data.
     total
-        The work of all steps together.
+        The total work of all steps.
     threads
-        Number of threads; by default one for each core.
+        Number of threads, by default the number of cores.
     progress
         Called as `progress(done, total)` after each step.
 
@@ -82,7 +82,7 @@ def run_chains(
 def run_tasks(
     tasks: Sequence[tuple[int, Callable[[], T]]], *, threads: int | None = None, progress: Progress | None = None
 ) -> Iterator[T]:
-    """Yield the results of tasks, in order: from threads, or from joblib's backend if one is set.
+    """Yield the results of tasks in order, computed by threads or by joblib's backend if set.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def run_tasks(
 
 
 def has_backend() -> bool:
-    """Return whether the caller set a joblib backend: `with joblib.parallel_config("dask")`.
+    """Return whether the caller set a joblib backend, such as `with joblib.parallel_config("dask")`.
 
     Examples
     --------
@@ -134,9 +134,9 @@ def has_backend() -> bool:
 
 
 def in_parallel(task: Callable[..., T], work: Iterable[tuple[Any, ...]], jobs: int | None = None) -> Iterator[T]:
-    """Yield the results of a task for each of its arguments, in order, through joblib if it is installed.
+    """Yield the results of a task for each set of arguments, in order, through joblib if it is installed.
 
-    Without `jobs` and without a joblib setting, calls run here, one after the other, each on demand.
+    Without `jobs` and without a joblib setting, calls run in this process, one after the other and on demand.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def in_parallel(task: Callable[..., T], work: Iterable[tuple[Any, ...]], jobs: i
     work
         The arguments of each call.
     jobs
-        Processes; by default joblib's own setting.
+        The number of processes; by default joblib's own setting.
 
     Examples
     --------

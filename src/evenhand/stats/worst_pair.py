@@ -1,7 +1,7 @@
-"""The largest gap of several groups: its limits, and tests that all groups are equal.
+"""The largest gap among several groups: its limits, and tests that all groups are equal.
 
-The largest of noisy values is biased away from equality, and so is every resample of it. Limits are built from those of
-the groups instead: `Limits` returns each group's own limits at a confidence.
+The largest of several noisy gaps is biased away from equality, and so is every resample of it. The limits are therefore
+built from the limits of each group, which `Limits` returns at a confidence.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _TAIL = 1e-10  # below, 1 - probability of the range has too few digits, and Bon
 
 
 def widest_difference(near: Interval, far: Interval | None = None) -> tuple[float, float]:
-    """Return the interval of the largest absolute difference, from intervals of all pairs' differences.
+    """Return the interval of the largest absolute difference from intervals of all pairs' differences.
 
     The lower end is the largest max(l, -h, 0) of `near`, the upper end the largest max(abs(l), abs(h)) of `far`. It
-    covers when all of `near` hold together and that of the true worst pair in `far` does (see `worst_pair`). One pair
-    without an interval leaves the far end open: both limits are then nan.
+    covers the true value if all intervals of `near` cover together and the interval of the true worst pair in `far`
+    covers (see `worst_pair`). If any pair has no interval, the far end is unknown and both limits are nan.
 
     Examples
     --------
@@ -45,10 +45,10 @@ def widest_difference(near: Interval, far: Interval | None = None) -> tuple[floa
 
 
 def narrowest_ratio(near: Interval, far: Interval | None = None) -> tuple[float, float]:
-    """Return the interval of the smallest min(r, 1/r), from intervals of all pairs' ratios r.
+    """Return the interval of the smallest min(r, 1/r) from intervals of all pairs' ratios r.
 
-    The upper end, the one near to equality, is the smallest min(h, 1/l) of `near`, but at most 1; the lower end the
-    smallest min(l, 1/h) of `far`. One pair without an interval leaves the far end open: both limits are then nan.
+    The upper end, near equality, is the smallest min(h, 1/l) of `near`, but at most 1; the lower end is the smallest
+    min(l, 1/h) of `far`. If any pair has no interval, the far end is unknown and both limits are nan.
 
     Examples
     --------
@@ -67,29 +67,30 @@ def narrowest_ratio(near: Interval, far: Interval | None = None) -> tuple[float,
 def worst_pair(
     value: FloatArray, limits: Limits, kind: Literal["difference", "ratio"], confidence: float
 ) -> tuple[float, float]:
-    """Return limits of the largest difference, or of the smallest ratio, of several groups.
+    """Return limits of the largest difference, or of the smallest ratio, among several groups.
 
     With theta = max(p_i - p_j) over all ordered pairs and alpha = 1 - confidence:
 
     - far end: the largest of the pairs' upper limits, each at alpha / 2 *on its own*. With (i, j) the true worst pair,
-      P(theta > U) <= P(p_i - p_j > U_ij) <= alpha / 2: nothing is to be paid for the number of pairs
+      P(theta > U) <= P(p_i - p_j > U_ij) <= alpha / 2, so no correction for the number of pairs is needed
       (intersection-union; Berger 1982).
-    - near end: the largest of lower limits that hold for all pairs *together*, since the data choose the pair: at the
-      level of the studentised range (Tukey). It spends up to alpha where all groups are equal; there theta = 0, and the
-      far end cannot miss. Far from equality it spends about alpha / 2.
+    - near end: the largest of the pairs' lower limits, valid for all pairs *together* at the level of the studentised
+      range (Tukey), since the data choose the pair. Its error probability is up to alpha where all groups are equal;
+      there theta = 0, and the far end cannot miss. Far from equality it is about alpha / 2.
 
-    The pairs' limits come from the groups' own (MOVER). Ratios the same way round: far from 1 each on its own.
+    The pairs' limits are computed from the groups' limits (MOVER). For ratios, the end far from 1 likewise uses
+    separate limits.
 
     Parameters
     ----------
     value
         Each group's value.
     limits
-        Each group's own limits at a confidence; exact ones for rates.
+        A function from a confidence to each group's separate limits; exact limits for rates.
     kind
-        Difference or ratio.
+        'difference' or 'ratio'.
     confidence
-        Of the interval.
+        The confidence of the interval.
 
     References
     ----------
@@ -112,7 +113,7 @@ def worst_pair(
 
 
 def _pairs(value: FloatArray, limits: Interval, kind: str) -> Interval:
-    """Return the limits of all pairs' differences or ratios from the groups' own."""
+    """Return the limits of all pairs' differences or ratios from the groups' limits."""
     i, j = np.triu_indices(len(value), 1)
     sides = value[i], Interval(limits.low[i], limits.high[i]), value[j], Interval(limits.low[j], limits.high[j])
     if kind == "difference":
@@ -125,10 +126,10 @@ def _pairs(value: FloatArray, limits: Interval, kind: str) -> Interval:
 
 @lru_cache(maxsize=1024)
 def range_confidence(confidence: float, groups: int) -> float:
-    """Return the confidence of each pair's limits at which those of all pairs hold together (Tukey).
+    """Return the confidence of each pair's limits at which all pairs' limits hold together (Tukey).
 
-    With q the quantile of the range of so many standard normal numbers, P(abs(Z) <= q / sqrt(2)): of two groups the
-    confidence itself, of more a little less than Bonferroni's.
+    With q the quantile of the range of `groups` standard normal numbers, it is P(abs(Z) <= q / sqrt(2)): for two groups
+    the confidence itself, for more groups a little less than Bonferroni's.
 
     Examples
     --------
@@ -146,7 +147,7 @@ def range_confidence(confidence: float, groups: int) -> float:
 
 
 def range_p(z: float, groups: int) -> float:
-    """Return P(range of so many standard normal numbers > z sqrt(2)): the p-value of the largest pairwise z.
+    """Return the p-value of the largest pairwise z: P(range of `groups` standard normal numbers > z sqrt(2)).
 
     P(range <= q) = k times the integral of phi(x) (Phi(x) - Phi(x - q))^(k - 1).
 
@@ -174,7 +175,7 @@ def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval
     value
         The values of all groups, set after set.
     limits
-        Each group's own limits, at one confidence per group.
+        A function from one confidence per group to each group's separate limits.
     sizes
         The number of groups in each set.
 
@@ -207,17 +208,17 @@ def equality_p_values(value: FloatArray, limits: Callable[[FloatArray], Interval
 def smallest_alpha(
     margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...], *, jumps: bool = False
 ) -> FloatArray:
-    """Return the smallest alpha at which intervals exclude something; 1 if none do, at least 2.6e-12.
+    """Return the smallest alpha at which intervals exclude a value, from 2.6e-12 to 1 (never excluded).
 
     Parameters
     ----------
     margin
-        The distance of the intervals at some confidences, an array of this shape, from it; negative if they include it.
-        They must be nested. nan gives nan.
+        A function from confidences, an array of this shape, to the distance of the intervals from the value; negative
+        if they include it. The intervals must be nested. A distance of nan gives nan.
     shape
         The shape of the confidences.
     jumps
-        Whether the margin jumps, as with order statistics: then only bisection finds where it changes its sign.
+        Whether the margin jumps, as with order statistics; bisection is then needed to find the change of sign.
 
     Examples
     --------
@@ -232,7 +233,7 @@ def smallest_alpha(
 
 
 def _last_above(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
-    """Return the largest normal quantile at whose confidence the margin is above 0, by bisection; 0 if none is."""
+    """Return by bisection the largest normal quantile at whose confidence the margin is above 0; 0 if none is."""
     from scipy.special import erf
 
     low, high = np.zeros(shape), np.full(shape, _FARTHEST)
@@ -244,7 +245,7 @@ def _last_above(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ..
 
 
 def _farthest_z(margin: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]) -> FloatArray:
-    """Return the normal quantile at whose confidence the margin is 0: by bisection, then by the Illinois rule."""
+    """Return the normal quantile at whose confidence the margin is 0, by bisection and the Illinois rule."""
     from scipy.special import erf
 
     def margin_at(z: FloatArray) -> FloatArray:
