@@ -1,4 +1,4 @@
-"""Write constraints.txt: one tested version of everything that evenhand and its extras install.
+"""Write constraints.txt: a tested version of every package that evenhand and its extras install.
 
 Run it with `make constraints`. It contains only names and versions; the installer chooses the package index.
 """

@@ -1,4 +1,4 @@
-"""Run `evenhand init`, then the audit, on tables of real data and write docs/howto/init-on-real-tables.md anew.
+"""Run `evenhand init` and the audit on real tables, and update docs/howto/init-on-real-tables.md.
 
 `python tools/init_tables.py`. For each table: the roles that init was certain of, the open roles, whether the audit of
 that file ran or named the open roles, and whether it ran after they were filled in.

@@ -1,4 +1,4 @@
-"""Write the lowest version of every direct dependency that pyproject.toml allows, as constraints: `tools/lowest.py`.
+"""Write the lowest allowed version of every direct dependency, as pip constraints: `tools/lowest.py`.
 
 `make test-versions` runs the tests with these versions, and then with the newest available ones.
 """

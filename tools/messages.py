@@ -1,4 +1,4 @@
-"""Update and compile the gettext catalogues, `locale/de.po` and `locale/de.mo` beside every catalogue of sentences.
+"""Update and compile the gettext catalogues `locale/de.po` and `locale/de.mo` of every catalogue of sentences.
 
     python tools/messages.py           write what has changed in the English sentences into the catalogues, and compile
     python tools/messages.py --check   only say what is missing or not current, and fail where anything is

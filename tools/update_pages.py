@@ -1,4 +1,4 @@
-"""Run the code on pages of the documentation and write what it prints into them.
+"""Run the code on pages of the documentation, and write its output into the pages.
 
 `python tools/update_pages.py PAGE ...`, or without a page for all of them.
 

@@ -76,7 +76,7 @@ class Proposal:
     count : the column of the number of people per row, if the user confirmed it.
     guesses : for each open role, its possible columns, the best first.
     open : the roles that the user must assign before running an audit.
-    one_hot : families of 0/1 columns that are one grouping, by its name.
+    one_hot : families of 0/1 columns that form one grouping, by its name.
     panel : columns of one feature over time, earliest first, and their years.
     long : the person column and the time column, if a person has several rows.
     repeated : a column named like an id but with repeated values.

@@ -67,7 +67,7 @@ class Audit:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of all audits, in the order of every format: not met, undecided, met, without a threshold.
+        """The findings of all audits, ordered by verdict: not met, undecided, met, without a threshold.
 
         They are numbered in this order.
         """

@@ -31,7 +31,7 @@ _SEPARATOR = ";"
 
 @dataclass(frozen=True, kw_only=True)
 class CodeShare(Record):
-    """The share of rationales with a code, by one coder or both; published (by rows) or clustered (by people)."""
+    """The share of rationales with a code, by one coder or both; published (by row) or clustered (by person)."""
 
     condition: str
     code: str

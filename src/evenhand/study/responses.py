@@ -243,7 +243,7 @@ def _typed(name: str, values: list[Any] | Values, points: int, where: str) -> Va
 
 
 def _personal(columns: Mapping[str, Values], who: IntArray, people: int, where: str) -> list[str]:
-    """Return the columns that are constant within people; raise if a personal column of the schema is not."""
+    """Return the columns with one value per person; raise if a personal column of the schema varies within a person."""
     personal = []
     for name, values in columns.items():
         known: Column | None = BY_NAME.get(name)
@@ -348,7 +348,7 @@ def apply_exclusions(responses: Responses, rules: Exclusions | dict[str, Any] | 
 
 
 def _broken(responses: Responses, rules: Exclusions) -> Iterator[tuple[str, Message, BoolArray]]:
-    """Yield every active rule with its description and a mask of people who break it; unknown values never do."""
+    """Yield every active rule with its description and a mask of people who break it; missing values never do."""
     if rules.unfinished:
         yield "unfinished", say("unfinished"), _of_person(responses, "finished") == 0
     if rules.failed_checks is not None:

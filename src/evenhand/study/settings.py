@@ -303,7 +303,7 @@ class Payment(Settings):
 
     @property
     def hourly(self) -> float:
-        """The amount for an hour."""
+        """The pay per hour."""
         return 60 * self.amount / self.minutes
 
 

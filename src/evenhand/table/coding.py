@@ -92,7 +92,7 @@ def code_columns(
 
 
 def _as_read(column: str, kind: Kind) -> nw.Expr:
-    """Return a column as text, a number or a boolean; `_sort_values` unifies the spelling of true and false."""
+    """Return an expression for a column as text, a number or a boolean, before unification of true and false."""
     return nw.col(column).cast(nw.String) if kind == "text" else plain_value(column, kind)
 
 

@@ -327,7 +327,7 @@ def binary_state(column: str, kind: Kind, yes: Scalar | None, *, portable: bool)
 
 
 def score_state(prediction: Prediction, kind: Kind, *, portable: bool) -> nw.Expr:
-    """Return YES if the score is above the threshold, otherwise NO; ABSENT, or INVALID outside the range."""
+    """Return an expression for YES (score above the threshold), NO, ABSENT or INVALID (outside the range)."""
     score = nw.col(prediction.column).cast(nw.Float64)
     state: Any = nw.when(is_absent(prediction.column, kind, portable=portable)).then(nw.lit(ABSENT))
     state = state.when(out_of_range(prediction)).then(nw.lit(INVALID))

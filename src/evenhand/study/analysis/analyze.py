@@ -23,14 +23,14 @@ from evenhand.study.responses import Responses, apply_exclusions, read_responses
 from evenhand.study.schema import require_known
 
 _FEW = 20
-"""With fewer people, intervals based on people are rough."""
+"""With fewer people, person-level intervals are only rough."""
 
 
 @audit_function(AnalysisSpec)
 def analyze(responses: Responses | Any, **settings: Any) -> StudyResult:
     """Analyse an effort study: which distance explains people's judgements of similarity.
 
-    Every estimate is computed as published, treating each answer as a person, and also by people: the bootstrap
+    Every estimate is computed as published, treating each answer as a person, and also at person level: the bootstrap
     resamples people with ranks recomputed, regressions have clustered standard errors and a random intercept.
 
     A threshold limits 'effort_weight', such as ``{"metric": "effort_weight", "min": 0.5}``, or the signed

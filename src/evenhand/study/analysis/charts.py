@@ -1,4 +1,4 @@
-"""The charts of a study: correlations, weights and factors, each as published and by people."""
+"""The charts of a study (correlations, weights, factors), with published and person-level estimates."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def correlation_records(parts: Sequence[Part], spec: AnalysisSpec) -> tuple[list
 
 
 def _difference_by_people(part: Part, draws: Draws | None, value: float, confidence: float) -> Estimate[StudyGap]:
-    """Return the difference of correlations by people, with limits at any confidence from the same draws."""
+    """Return the person-level difference of the correlations, with limits at any confidence level."""
 
     def at(level: float) -> StudyGap:
         difference = None if draws is None else cluster_t(draws, part.people, level)
@@ -107,7 +107,7 @@ def _correlations(
 def _by_people(
     part: Part, estimates: ClusterEstimate | None, position: int, value: float, largest: float
 ) -> dict[str, Any]:
-    """Return the bootstrap estimate by people of a number whose absolute value is at most `largest`."""
+    """Return the columns of a person-level bootstrap estimate with absolute value at most `largest`."""
     if estimates is None or np.isnan(estimates.stderr[position]):
         status = shared("no_interval", why=why_no_spread(part)) if np.isfinite(value) else None
         return estimate(part, BY_PEOPLE, value, status=status)

@@ -1,4 +1,4 @@
-"""Findings of a study, and notes on conclusions that differ between published and by-people estimates."""
+"""Findings of a study, and notes on conclusions that differ between published and person-level estimates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHEN: dict[Significance, dict[str, str]] = {
 def make_claims(
     values: Sequence[Estimate[StudyValue]], gaps: Sequence[Estimate[StudyGap]], spec: AnalysisSpec
 ) -> Iterator[Claim]:
-    """Yield the claims by people: each comparison of the two correlations, and each weight."""
+    """Yield the claims from person-level estimates: each comparison of the two correlations, and each weight."""
     correlations = {
         (record.condition, record.target, record.factor): record.value
         for record in (estimate.record for estimate in values)
@@ -95,7 +95,7 @@ def _too_few(record: StudyValue | StudyGap, spec: AnalysisSpec) -> Message | Non
 def conclusion_notes(
     gaps: Sequence[StudyGap], regressions: Sequence[RegressionRecord], spec: AnalysisSpec
 ) -> tuple[Message, ...]:
-    """Return notes on conclusions at alpha that differ between published and by-people estimates."""
+    """Return notes on conclusions at alpha that differ between published and person-level estimates."""
     compared = [gap for gap in gaps if gap.metric == "rank_correlation"]
     changes = [*_changed_comparisons(compared, spec.alpha), *_changed_coefficients(regressions, spec.alpha)]
     if changes:

@@ -176,7 +176,7 @@ def _weights(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Iterator[Estimat
 
 
 def _weight_by_people(part: Part, fit: LinearFit, spec: AnalysisSpec) -> Callable[[float], StudyValue]:
-    """Return a function that gives the weight by people at any confidence, from the same draws."""
+    """Return a function that gives the person-level weight at any confidence, from the same draws."""
     if part.people < 2:
         alone = _weight(part, linear.delta_weight(fit, inference="cluster"), BY_PEOPLE)
         return lambda _: alone

@@ -128,7 +128,7 @@ class BonusRecord(Record):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class StudyResult(Result):
-    """Correlations, their comparison, regressions, factors and truth serum, as published and by people.
+    """The results of a study: correlations, comparisons, regressions, factors, weights and truth serum.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ def _serum_table(result: StudyResult) -> DisplayTable:
     return make_table("Truth serum", columns, result.truth_serum)
 
 
-# Tables of the paper: the published form, and beside it the one by people --------------------------------------------
+# Tables of the paper, with published and person-level estimates ------------------------------------------------------
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _REGRESSION_STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))

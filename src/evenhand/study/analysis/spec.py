@@ -62,7 +62,7 @@ class AnalysisSpec(Spec):
 
     @property
     def finding_alpha(self) -> float:
-        """The level at which a finding without a threshold claims a difference."""
+        """The significance level of findings without a threshold."""
         return self.alpha
 
     def known_metrics(self) -> Mapping[str, Metric]:

@@ -28,7 +28,7 @@ StepKind = Literal["instructions", "practice", "pair", "case", "check"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One page.
+    """A step of a participant's plan, shown as one page.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Design:
 
     @property
     def kind(self) -> Kind:
-        """'effort' or 'disagreement'."""
+        """The kind of study: 'effort' or 'disagreement'."""
         return self.spec.kind
 
     @property

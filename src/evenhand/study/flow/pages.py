@@ -85,7 +85,7 @@ class CheckView:
 
 @dataclass(frozen=True)
 class TextView:
-    """Instructions, in paragraphs."""
+    """The paragraphs of the instructions."""
 
     paragraphs: tuple[str, ...]
 

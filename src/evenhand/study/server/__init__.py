@@ -1,1 +1,1 @@
-"""The study server: pages for people who take part, and a dashboard for the researcher."""
+"""The study server: participant pages, and a dashboard for researchers."""

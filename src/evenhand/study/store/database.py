@@ -162,7 +162,7 @@ def is_read_only(path: str) -> bool:
 def read_uri(path: str) -> str:
     """Return the URI for reading a SQLite file without writing, even on a read-only medium.
 
-    If the log's index file exists, a server may be running and SQLite also reads the log; else the file is unchanging.
+    If the log's index file exists, a server may be running, and SQLite also reads the log; else the file is immutable.
     """
     uri, log = Path(path).as_uri(), Path(f"{path}-wal")
     if not is_read_only(path) or os.path.exists(f"{path}-shm"):

@@ -81,8 +81,8 @@ class Participants:
 
         Raises
         ------
-        StudyClosed, StudyFull, QuotaFull : for a new person; a person already enrolled is still returned. A server
-            with an outdated design enrols nobody new either.
+        StudyClosed, StudyFull, QuotaFull : for a new person only; a person already enrolled is returned. A server
+            with an outdated design also raises `StudyClosed`.
         """
         moment, enrolment = records.seconds_of(now), enrolment_of(key)
         recruitment = recruitment_id if recruitment_id and records.is_storable(recruitment_id) else None
