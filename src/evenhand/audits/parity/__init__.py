@@ -1,4 +1,4 @@
-"""Parity: do groups get different outcomes, and how sure are we?"""
+"""Parity: differences between groups in scores, decisions and errors, with their uncertainty."""
 
 from typing import TYPE_CHECKING
 

@@ -28,17 +28,17 @@ class Analysis:
     Parameters
     ----------
     model, grouping, stratum : the coordinates of the cells.
-    cells : cells of a single stratum, or of all strata with `support`.
+    cells : the cells of a single stratum; with `support`, the cells of all strata.
     metrics : the metrics to compute, each with the user's function or None.
     spec : the audit's settings.
-    reference : position of the reference group.
+    reference : the position of the reference group.
     score_range : lowest and highest possible score.
-    favourable : the side of the decision that is good for the person.
+    favourable : the side of the decision that is good for a person.
     ranks : the scores by group code, for AUC and means.
-    support : for each metric the strata used, when values are standardised over strata.
-    numbers : the numbers by group code, of a model that predicts numbers.
+    support : the strata used by each metric, if values are standardised over strata.
+    numbers : the numbers by group code, for a model that predicts numbers.
     draws : the cached draws of all analyses of one audit.
-    clusters : the sums of each cluster, if rows come in clusters.
+    clusters : the sums of each cluster; None if rows are independent.
     """
 
     model: str
@@ -57,7 +57,7 @@ class Analysis:
     clusters: ClusterCells | None = None
 
     def by_bootstrap(self, metric: ParityMetric) -> bool:
-        """Tell whether all of a metric's intervals come from the bootstrap."""
+        """Return whether all of a metric's intervals come from the bootstrap."""
         if metric.method == "rank" or metric.of_number is not None or self.clusters is not None:
             return False
         return metric.method == "custom" or self.support is not None or self.spec.interval != "auto"
@@ -68,7 +68,7 @@ class Analysis:
         return "bca" if self.spec.interval == "auto" else self.spec.interval
 
     def draws_of(self, metric: ParityMetric) -> Resampled | None:
-        """Return a metric's draws from the cache, or draw it together with the metrics after it."""
+        """Return a metric's bootstrap draws from the cache, or draw it and all metrics after it."""
         if not self.by_bootstrap(metric) or self.cells.n.sum() == 0:
             return None
         drawn = self.draws.find(self, metric.name)
@@ -88,7 +88,7 @@ class Analysis:
         return drawn
 
     def people(self, metric: ParityMetric) -> GroupedValues | None:
-        """Return the values of people whose mean is compared; None if they are not known, or only counts matter."""
+        """Return the people's values behind a metric, to compare means; None without single people's values."""
         if metric.ratio is None or self.ranks is None or self.clusters is not None:
             return None
         rows = self.ranks[0]
@@ -102,14 +102,14 @@ class Analysis:
 
     @cached_property
     def _decisions(self) -> GroupedValues:
-        """People by outcome and decision: 0 neither, 1 selected, 2 with the outcome, 3 both."""
+        """People coded by outcome and decision: 0 neither, 1 selected, 2 positive outcome, 3 both."""
         rows = self.ranks[0] if self.ranks is not None else None
         if rows is None or rows.selected is None:
             raise ValueError("no decisions were read")
         return self._grouped(np.asarray(2.0 * rows.positive + rows.selected, dtype=np.float64))
 
     def _grouped(self, values: FloatArray) -> GroupedValues:
-        """Return values of the people of all rows by group."""
+        """Return values of people in all rows, by group."""
         if self.ranks is None:
             raise ValueError("no rows were read")
         rows, codes = self.ranks
@@ -117,7 +117,7 @@ class Analysis:
         return GroupedValues(values, rows.groups.n, codes, weights, len(self.cells.labels)).merged()
 
     def comparable(self, values: GroupValues) -> IntArray:
-        """Return the groups that enter gaps: not missing, large enough, defined."""
+        """Return the groups that enter gaps: named groups with enough people and a defined value."""
         named = self.cells.named_groups
         fits = (values.counted[named] >= self.spec.min_count) & np.isfinite(values.value[named])
         fits &= values.enough_clusters[named]
@@ -125,7 +125,7 @@ class Analysis:
 
 
 def _of_scores(ratio: Ratio, rows: ScoreRows, score_range: tuple[float, float]) -> FloatArray:
-    """Return each person's score, or squared error; of binned scores those of the middle of the bin."""
+    """Return each person's score or squared error; a binned score is taken as the middle of its bin."""
     score = rows.score
     if rows.binned:
         low, high = score_range

@@ -1,4 +1,4 @@
-"""The parity audit: a table and settings in, a result out."""
+"""The parity audit: compute a result from a table and settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from evenhand.table.table import FINE_BINS, Table
 
 @audit_function(ParitySpec)
 def parity(table: Table, **settings: Any) -> ParityResult:
-    """Compare how groups are scored, selected and mistaken, with intervals for every number.
+    """Compare groups' scores, decisions and errors, with intervals for every value and gap.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def run(table: Table, spec: ParitySpec) -> Draft[ParityResult]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:
-    """Results of one model: its notes, or the records of one grouping."""
+    """The results of one model: its notes, or the records of one grouping."""
 
     values: tuple[Estimate[Value], ...] = ()
     gaps: tuple[Estimate[ParityGap], ...] = ()
@@ -116,7 +116,7 @@ class _Part:
 
 
 def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache) -> Iterator[_Part]:
-    """Yield the notes on a model, then the results of each grouping."""
+    """Yield the notes on a model, and then the results of each grouping."""
     metrics, notes = _metrics_for(table, model, spec)
     step(f"Counting the cells of {model}")
     prediction, scored = table.prediction(model), table.has_scores(model)
@@ -155,7 +155,7 @@ def _analyse_model(table: Table, model: str, spec: ParitySpec, cache: DrawCache)
 
 
 def _strata(table: Table, spec: ParitySpec) -> tuple[str, ...]:
-    """Return the columns by which cells are counted beside the groups: the strata, and the cluster if there is one."""
+    """Return the columns that cells are counted by in addition to groups: strata, and the cluster if there is one."""
     return spec.within if table.roles.cluster is None else (*spec.within, table.roles.cluster)
 
 
@@ -165,7 +165,7 @@ def _cluster_notes(table: Table, cells: Cells) -> Iterator[Message]:
 
 
 def _within_strata(pooled: Analysis, whole: GroupCells, clusters: ClusterCells | None) -> Iterator[Analysis]:
-    """Yield the analysis of each stratum, then of the values standardised over strata."""
+    """Yield the analysis of each stratum, and then the analysis standardised over strata."""
     if not pooled.spec.within:
         return
 
@@ -181,7 +181,7 @@ def _within_strata(pooled: Analysis, whole: GroupCells, clusters: ClusterCells |
 
 
 def _standardised_numbers(pooled: Analysis, support: Support) -> NumberPeople | None:
-    """Return the numbers of the people in the strata that all groups share, which are the same for all metrics."""
+    """Return the numbers of people in the strata common to all groups; these strata are the same for all metrics."""
     people = pooled.numbers
     if people is None:
         return None
@@ -190,7 +190,7 @@ def _standardised_numbers(pooled: Analysis, support: Support) -> NumberPeople | 
 
 
 def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | None:
-    """Return the scores of a stratum, with the codes of the groups."""
+    """Return the scores in a stratum, with their group codes."""
     if pooled.ranks is None:
         return None
     rows, codes = pooled.ranks
@@ -200,7 +200,7 @@ def _ranks_in(pooled: Analysis, stratum: str) -> tuple[ScoreRows, IntArray] | No
 
 
 def _calibration(pooled: Analysis, cells: Cells, table: Table) -> Iterator[CalibrationRecord]:
-    """Yield the calibration of scores or numbers; decisions have none."""
+    """Yield the calibration of scores or numbers; decisions have no calibration."""
     model, grouping = pooled.model, pooled.grouping
     if pooled.numbers is not None:
         labels, cluster = pooled.cells.labels, table.roles.cluster
@@ -210,12 +210,12 @@ def _calibration(pooled: Analysis, cells: Cells, table: Table) -> Iterator[Calib
 
 
 def _people_of(rows: NumberRows | None, columns: Sequence[str], groups: int, spec: ParitySpec) -> NumberPeople | None:
-    """Return the numbers of people by group of a grouping."""
+    """Return people's numbers with their codes in a grouping, or None without numbers."""
     return None if rows is None else NumberPeople(rows, rows.groups.joint(columns)[0], groups, spec.tolerance)
 
 
 def _numbers_in(pooled: Analysis, stratum: str) -> NumberPeople | None:
-    """Return the numbers of the people in a stratum."""
+    """Return the numbers of people in a stratum, or None without numbers."""
     people = pooled.numbers
     if people is None:
         return None
@@ -237,7 +237,7 @@ def _support(pooled: Analysis, whole: GroupCells) -> Support:
 
 
 def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
-    """Yield notes on strata left out of the standardisation, with the share of people used."""
+    """Yield notes on strata left out of the standardisation, with the share of people in the strata used."""
     if not pooled.spec.within:
         return
     support = _support(pooled, whole)
@@ -256,7 +256,7 @@ def _support_notes(pooled: Analysis, whole: GroupCells) -> Iterator[Message]:
 
 
 def _shared_strata(whole: GroupCells, metric: ParityMetric, least: int) -> BoolArray:
-    """Return the strata where every group has enough people, among groups with enough people overall."""
+    """Return the mask of strata in which every sufficiently large group has enough people."""
     rows = metric.people_counted(whole.n)[:, whole.named_groups]
     large = rows.sum(axis=0) >= least
     return np.asarray((rows[:, large] >= least).all(axis=1) & large.any(), dtype=np.bool_)
@@ -279,7 +279,7 @@ def _require_roles(table: Table) -> None:
 
 
 def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
-    """Refuse a threshold for a metric that the roles of the table do not allow."""
+    """Refuse a threshold for a metric that the table's roles do not allow."""
     for threshold in spec.thresholds:
         metric = spec.known_metrics()[spec.metric_of(threshold)]
         if metric.name not in computed:
@@ -294,7 +294,7 @@ def _require_computed(spec: ParitySpec, computed: set[str]) -> None:
 
 
 def _refuse_draws_of_clusters(table: Table, spec: ParitySpec) -> None:
-    """Refuse to draw single rows where rows come in clusters."""
+    """Refuse bootstrap intervals if rows come in clusters, because the bootstrap draws single rows."""
     cluster = table.roles.cluster
     if cluster is None:
         return
@@ -308,7 +308,7 @@ def _refuse_draws_of_clusters(table: Table, spec: ParitySpec) -> None:
 
 
 def _what_to_give(needs: Iterable[str]) -> tuple[Message, ...]:
-    """Suggest the roles that would satisfy a metric's needs."""
+    """Return advice on the roles and settings that a metric needs."""
     advice = {
         "outcome": problem("name an `outcome` column"),
         "scores": problem("give the model's scores instead of its decisions"),
@@ -324,9 +324,9 @@ _FUNCTIONS = {name: function for name, (_, function) in BOOTSTRAPPED.items()}
 
 
 def _metrics_for(table: Table, model: str, spec: ParitySpec) -> tuple[Metrics, list[Message]]:
-    """Return the metrics that the data allow, and notes on the others.
+    """Return the metrics that the data allow, and notes on all other metrics.
 
-    Some model must have what a requested metric needs.
+    At least one model must meet the needs of each requested metric.
     """
     are_numbers = table.has_numbers(model)
     known_metrics, chosen = spec.known_metrics(), _chosen_metrics(spec, are_numbers=are_numbers)
@@ -346,7 +346,7 @@ def _own_metrics(spec: ParitySpec) -> Metrics:
 
 
 def _require_some_model(table: Table, metrics: Sequence[ParityMetric], model: str, spec: ParitySpec) -> None:
-    """Refuse requested metrics that no model can have; `model` is one of those that cannot."""
+    """Refuse requested metrics that no model allows; the message names `model`."""
     for metric in metrics:
         if any(not _lacking(table, other, metric, spec) for other in table.models):
             continue
@@ -362,7 +362,7 @@ def _require_some_model(table: Table, metrics: Sequence[ParityMetric], model: st
 
 
 def _chosen_metrics(spec: ParitySpec, *, are_numbers: bool) -> list[str]:
-    """Return the built-in metrics to compute: the requested ones, else the default and limited ones of this kind."""
+    """Return the built-in metrics to compute: requested ones, or else default and limited ones of the kind."""
     limited = [spec.metric_of(threshold) for threshold in spec.thresholds]
     chosen = [name for name in dict.fromkeys(spec.metrics or (*DEFAULTS, *limited)) if name not in spec.custom]
     if spec.metrics is not None:
@@ -372,9 +372,9 @@ def _chosen_metrics(spec: ParitySpec, *, are_numbers: bool) -> list[str]:
 
 
 def _not_computed(unmet: Mapping[str, Iterable[str]]) -> tuple[Message, ...]:
-    """Group the metrics that are not computed by their unmet needs.
+    """Return notes on metrics left out, grouped by their unmet needs.
 
-    Without scores, "scores" covers both needs.
+    If scores are missing, "scores" replaces both needs of scores.
     """
     without_scores = "scores" in chain.from_iterable(unmet.values())
     by_needs: dict[tuple[str, ...], list[str]] = {}
@@ -402,7 +402,7 @@ def _lacking(table: Table, model: str, metric: ParityMetric, spec: ParitySpec) -
 def _ranks(
     table: Table, model: str, metrics: Metrics, spec: ParitySpec, cells: Cells
 ) -> tuple[ScoreRows | None, list[Message]]:
-    """Return the scores of people if AUC or means need them, and notes on those of AUC."""
+    """Return people's scores if AUC or means need them, and notes on the AUC."""
     methods = {metric.method for metric, _ in metrics}
     needed = {"rank", "mean"} | ({"rate"} if table.roles.weight is not None else set())
     needed = needed if table.roles.cluster is None else {"rank"}
@@ -428,7 +428,7 @@ def _ranks(
 
 
 def _heavy_tails(gaps: Sequence[ParityGap]) -> Iterator[Message]:
-    """Say where one person makes up most of the variance of a group, so that means say little."""
+    """Warn of groups in which one person has most of the variance, so that means are not informative."""
     alone = [gap for gap in gaps if gap.rests_on == "one person" and gap.stratum is None]
     for model, grouping in dict.fromkeys((gap.model, gap.grouping) for gap in alone):
         here = (gap.metric for gap in alone if (gap.model, gap.grouping) == (model, grouping))
@@ -437,7 +437,7 @@ def _heavy_tails(gaps: Sequence[ParityGap]) -> Iterator[Message]:
 
 
 def _number_notes(table: Table, model: str, rows: NumberRows | None) -> Iterator[Message]:
-    """Warn if the outcome is the prediction."""
+    """Warn if the outcome equals the prediction in all rows."""
     if rows is not None and rows.outcome is not None and bool((rows.value == rows.outcome).all()):
         yield of_table("is_outcome", model=model, column=table.prediction(model).column, outcome=table.roles.outcome)
 
@@ -445,7 +445,8 @@ def _number_notes(table: Table, model: str, rows: NumberRows | None) -> Iterator
 def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator[Message]:
     """Warn if scores are higher for people without the outcome.
 
-    Without any relation the AUC of m and n people has the variance (m + n + 1) / (12 m n): Mann and Whitney (1947).
+    If scores and outcomes are independent, the AUC of m and n people has the variance (m + n + 1) / (12 m n): Mann and
+    Whitney (1947).
     """
     auc = rows.auc[0]
     m, n = (float(rows.groups.n[side].sum()) for side in (rows.positive, ~rows.positive))
@@ -454,7 +455,7 @@ def _other_way_round(model: str, rows: ScoreRows, confidence: float) -> Iterator
 
 
 def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
-    """Return the position of the reference group: the one named, else the largest."""
+    """Return the position of the reference group: the named group, else the largest."""
     wanted = reference_of(spec.reference, grouping, cells.labels)
     if wanted in cells.labels:
         return cells.labels.index(str(wanted))
@@ -462,7 +463,7 @@ def _reference(cells: GroupCells, grouping: str, spec: ParitySpec) -> int:
 
 
 def _left_out(pooled: Analysis, values: Sequence[Value]) -> Iterator[LeftOut]:
-    """Yield the groups without any gap, then those without gaps in some metric."""
+    """Yield the groups without any gap, and then the groups without gaps in some metrics."""
     cells, least = pooled.cells, pooled.spec.min_count
     sizes = dict(zip(cells.labels, cells.n.sum(axis=(0, 2, 3)).tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""Calibration: the share with the positive outcome, or the mean of an outcome of numbers, by group and bin."""
+"""Calibration: the share of positive outcomes, or the mean of a numeric outcome, by group and bin."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from evenhand.table.table import Table
 def number_calibration(
     people: NumberPeople, labels: Sequence[str], model: str, grouping: str, *, spec: ParitySpec, cluster: str | None
 ) -> Iterator[CalibrationRecord]:
-    """Yield, for each group and bin of the prediction, the mean prediction and the mean outcome.
+    """Yield the mean prediction and mean outcome of each group and bin of the prediction.
 
-    The bins have equally many people, of all groups together. The limits are those of a mean of numbers; where rows
-    come in clusters, Student's with the variance over clusters, and they need 10 clusters.
+    The bins are quantile bins of all groups together. The limits are the limits of a mean of numbers. If rows come in
+    clusters, they are Student's t limits with the variance over clusters, and need 10 clusters.
     """
     if people.rows.outcome is None:
         return
@@ -68,10 +68,10 @@ def _limits_of_clusters(binned: NumberPeople, cluster: str, outcome: GroupValues
 def calibration_records(
     cells: Cells, table: Table, model: str, grouping: str, spec: ParitySpec
 ) -> Iterator[CalibrationRecord]:
-    """Yield, for each group and score bin, the mean score and the share with the positive outcome.
+    """Yield the mean score and the share of positive outcomes of each group and score bin.
 
-    The share has Wilson limits; with survey weights n is Kish's effective size. Where rows come in clusters, n is what
-    the clusters leave of it, and limits need 10 clusters.
+    The share has Wilson limits; with survey weights, n is Kish's effective sample size. If rows come in clusters, n is
+    reduced by the design effect, and limits need 10 clusters.
     """
     if table.roles.outcome is None:
         return
@@ -115,9 +115,9 @@ def calibration_records(
 def _effective(
     cluster: IntArray, position: IntArray, sums: tuple[FloatArray, FloatArray], share: FloatArray, kish: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the effective trials of shares by the variance over clusters, and the degrees of freedom.
+    """Return the effective sample sizes of shares, from the variance over clusters, and the degrees of freedom.
 
-    `sums` are those of the people of each entry, and of the positive ones.
+    `sums` are the weights of all people and of the positive people, by entry.
     """
     variance, clusters = variances_of_means(cluster, position, *sums, share)
     enough = clusters >= FEWEST

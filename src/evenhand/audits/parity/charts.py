@@ -1,4 +1,4 @@
-"""The charts of the parity audit: group values, worst gaps, calibration. They only read results."""
+"""The charts of the parity audit: group values, worst gaps and calibration."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from evenhand.audits.parity.result import CalibrationRecord, ParityResult
 
 MIRRORED = {"fnr": "tpr", "tnr": "fpr"}
-"""Metrics whose gaps equal those of another, since one is 1 minus the other."""
+"""Metrics with the same gaps as another metric, because one metric is 1 minus the other."""
 
 
 def headline_metrics(result: ParityResult) -> list[str]:
-    """Return the metrics worth a panel, in the order of the table of metrics."""
+    """Return the metrics to draw: the computed headline metrics, else the first four computed metrics."""
     computed = dict.fromkeys(record.metric for record in result.values)
     chosen = [name for name in computed if result.metrics[name].headline]
     return chosen or list(computed)[:4]
 
 
 def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
-    """Return one panel per metric: every group's value and interval by model, the highest first, shares from 0.
+    """Return one panel per metric: the groups' values with intervals by model, in descending order.
 
-    Intersections are a grid for each model.
+    The axes of shares start at 0. Intersectional groups are drawn as one grid per model.
     """
     groups, axes = charted_groups(result, grouping), _axes(result)
     panels: list[Any] = []
@@ -58,7 +58,7 @@ def value_panels(result: ParityResult, grouping: str | None) -> list[Any]:
 
 
 def _axes(result: ParityResult) -> dict[str, tuple[float, float]]:
-    """Return the axis of each metric from 0: one for all groupings, so that their panels can be compared."""
+    """Return the axis range of each metric, from 0; it is the same for all groupings."""
     highest: dict[str, float] = {}
     for record in result.rows("values", stratum=None):
         ends = [end for end in (record.value, record.high) if end is not None and record.group != MISSING]
@@ -67,13 +67,13 @@ def _axes(result: ParityResult) -> dict[str, tuple[float, float]]:
 
 
 def _by_value(records: Sequence[Value], groups: Sequence[str]) -> list[str]:
-    """Return groups by their value under the first model, the highest first; those without one last."""
+    """Return groups by their value under the first model, in descending order; undefined values come last."""
     first = {record.group: record.value for record in records if record.model == records[0].model}
     return sorted(groups, key=lambda group: (first.get(group) is None, -(first.get(group) or 0.0), group))
 
 
 def _everybody(result: ParityResult, metric: str, grouping: str | None) -> float | None:
-    """Return the value of everybody: that of a group less its gap to everybody; None of several models."""
+    """Return the value of all people, computed from a group's value and gap; None if there are several models."""
     gaps = result.rows("gaps", metric=metric, grouping=grouping, stratum=None, kind="difference", against="overall")
     if len({gap.model for gap in gaps}) != 1:
         return None
@@ -83,9 +83,9 @@ def _everybody(result: ParityResult, metric: str, grouping: str | None) -> float
 
 
 def charted_groups(result: ParityResult, grouping: str | None) -> list[str]:
-    """Return the largest groups that fit on a chart, without the missing, in the order of the table.
+    """Return the largest groups that fit on a chart, without missing groups, in the order of the table.
 
-    Small groups, which enter no gap, have broken intervals.
+    Groups too small for gaps are included; their intervals are drawn dashed.
     """
     sizes: dict[str, int] = {}
     for record in result.rows("values", grouping=grouping, stratum=None):
@@ -105,7 +105,7 @@ def people_in_bins(result: ParityResult, grouping: str) -> dict[str, int]:
 
 
 def gap_metrics(result: ParityResult) -> list[str]:
-    """Return the rates with charted gaps: one of each mirrored pair."""
+    """Return the rates with charted gaps, only one of each mirrored pair."""
     computed = dict.fromkeys(gap.metric for gap in result.gaps)
     return [name for name in computed if result.metrics[name].unit == "share" and MIRRORED.get(name) not in computed]
 
@@ -131,7 +131,7 @@ def gap_panels(result: ParityResult, groupings: Sequence[str]) -> list[Any]:
 
 
 def _people(result: ParityResult) -> dict[tuple[str | None, ...], dict[str, int]]:
-    """Return the number of people behind each value by group, for each grouping, model and metric."""
+    """Return the number of people in each group, by grouping, model and metric."""
     people: dict[tuple[str | None, ...], dict[str, int]] = {}
     for record in result.values:
         if record.stratum is None and record.group is not None:
@@ -140,12 +140,12 @@ def _people(result: ParityResult) -> dict[tuple[str | None, ...], dict[str, int]
 
 
 def are_probabilities(result: ParityResult) -> bool:
-    """Tell whether all scores lie between 0 and 1, comparable with shares of people."""
+    """Return whether all scores lie between 0 and 1, so that they can be compared with shares of people."""
     return all(record.bin_low >= 0 and record.bin_high <= 1 for record in result.calibration)
 
 
 def are_numbers(result: ParityResult) -> bool:
-    """Tell whether the calibration is of numbers, such as salaries, with the outcome in the same unit."""
+    """Return whether the models predict numbers, such as salaries, in the unit of the outcome."""
     known = result.spec.known_metrics()
     return any(known[record.metric].of_number is not None for record in result.values)
 
@@ -153,7 +153,7 @@ def are_numbers(result: ParityResult) -> bool:
 def _calibration_axes(
     result: ParityResult, bins: Sequence[CalibrationRecord]
 ) -> tuple[str, str, tuple[float, float] | None]:
-    """Return the names of both axes, and their range if score and outcome have one unit."""
+    """Return the titles of both axes, and their common range if score and outcome have the same unit."""
     if are_numbers(result):
         drawn = [each for r in bins for each in (r.mean_score, r.value, r.low, r.high) if each is not None]
         return "Mean prediction of the bin", "Mean outcome", (min(drawn, default=0.0), max(drawn, default=1.0))
@@ -161,7 +161,7 @@ def _calibration_axes(
 
 
 def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
-    """Return one panel for each of the largest groups: outcome against score by bin."""
+    """Return one panel per group, for the largest groups: outcome against score by bin."""
     people = people_in_bins(result, grouping or "")
     named = [group for group in people if group != MISSING]
     largest = sorted(named, key=lambda group: -people[group])[:MOST_LINES]
@@ -169,7 +169,7 @@ def calibration_panels(result: ParityResult, grouping: str | None) -> list[Any]:
 
 
 def _calibration_panel(result: ParityResult, grouping: str | None, group: str, groups: Sequence[str]) -> Curve:
-    """Return a group's panel: a line for each model; where there is one model, the other groups in grey."""
+    """Return a group's panel with one line per model; with one model, the other groups are drawn in grey."""
     bins = [record for record in result.rows("calibration", grouping=grouping) if record.status == OK]
     models = list(dict.fromkeys(record.model for record in bins))
     others = [name for name in groups if name != group] if len(models) == 1 else []
@@ -189,7 +189,7 @@ def _calibration_panel(result: ParityResult, grouping: str | None, group: str, g
 
 
 def _point(record: CalibrationRecord, group: str) -> dict[str, Any]:
-    """Return a bin as a point of its model; in the panel of another group, of the grey line of its own."""
+    """Return a calibration bin as a point of the model's line or, for another group, of that group's grey line."""
     series = record.model if record.group == group else _other(record.group)
     return {"x": record.mean_score, "y": record.value, "low": record.low, "high": record.high, "series": series}
 

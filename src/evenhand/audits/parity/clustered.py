@@ -1,4 +1,4 @@
-"""Values of groups whose rows come in clusters, with the errors that clusters give them."""
+"""Group values with cluster-robust standard errors, for rows in clusters."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from evenhand.table.cells import Cells
 from evenhand.table.rows import ScoreRows
 from evenhand.table.validation import state_key
 
-_NUMBERS = 20_000_000  # held at a time
+_NUMBERS = 20_000_000  # numbers in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterCells:
-    """The sums of each cluster by stratum, group, outcome and decision, without those that are 0.
+    """The nonzero sums of each cluster by stratum, group, outcome and decision.
 
     Parameters
     ----------
-    name : the column.
-    cluster, cell : the cluster of each entry, in rising order, and its place among the cells.
-    n, first : the rows and the sums of weight, score and squared error of each entry.
-    shape : (strata, groups, 2, 2).
+    name : the name of the cluster column.
+    cluster, cell : the cluster of each entry, in rising order, and the position of its cell.
+    n, first : the number of rows, and the sums of weight, score and squared error, of each entry.
+    shape : the shape of the cells: (strata, groups, 2, 2).
     number : the number of clusters.
     """
 
@@ -47,7 +47,7 @@ class ClusterCells:
     def build(
         cls, cells: Cells, cluster: str | None, model: str, grouping: Sequence[str], *, within: Sequence[str]
     ) -> Self | None:
-        """Build from a table's cells that have the cluster among their keys; None without clusters."""
+        """Build from cells counted by cluster; return None if there is no cluster column."""
         if cluster is None:
             return None
         groups, labels = cells.joint(grouping)
@@ -69,7 +69,7 @@ class ClusterCells:
         )
 
     def pooled(self) -> ClusterCells:
-        """Return the cells with all strata added up."""
+        """Return the cells summed over all strata."""
         _, *rest = np.unravel_index(self.cell, self.shape)
         shape = (1, *self.shape[1:])
         return replace(self, cell=np.ravel_multi_index((np.zeros_like(self.cell), *rest), shape), shape=shape)
@@ -85,13 +85,13 @@ class ClusterCells:
     def errors(
         self, metric: ParityMetric, custom: Custom | None, support: BoolArray, independent: FloatArray
     ) -> ClusterErrors:
-        """Return the errors of a metric in all groups and, last, over everybody.
+        """Return the cluster-robust errors of a metric in all groups and, last, over all people.
 
         Parameters
         ----------
-        metric, custom : what is computed; the user's own function or None.
-        support : the strata that are used.
-        independent : the variances if all people were independent; nan where unknown.
+        metric, custom : the metric, and the user's function or None.
+        support : the mask of the strata used.
+        independent : the variances under independence of all people; nan where unknown.
         """
         cells = int(np.prod(self.shape))
         total, sums = self._dense(0, self.number, whole=True)
@@ -110,7 +110,7 @@ class ClusterCells:
         return cluster_errors(np.where(people > 0, influence, 0.0), people, independent)
 
     def _dense(self, start: int, stop: int, *, whole: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return the rows and the sums of each of some clusters, or of all together, in every cell."""
+        """Return the rows and sums of a range of clusters (or of all clusters together) in every cell."""
         entries = slice(*np.searchsorted(self.cluster, (start, stop)))
         cells, rows = int(np.prod(self.shape)), 1 if whole else stop - start
         place = self.cell[entries] if whole else (self.cluster[entries] - start) * cells + self.cell[entries]
@@ -121,14 +121,14 @@ class ClusterCells:
 
 
 def _people(metric: ParityMetric, n: FloatArray, support: BoolArray) -> FloatArray:
-    """Return the people of a metric by group and, last, in all groups; the first axis is kept."""
+    """Return the number of people behind a metric by group and, last, in all groups; the first axis is kept."""
     used = n[:, support].sum(axis=1)
     people = metric.people(used)
     return np.concatenate([people, people.sum(axis=-1, keepdims=True)], axis=-1).astype(np.float64)
 
 
 def auc_errors(rows: ScoreRows, codes: IntArray, values: GroupValues, clusters: ClusterCells) -> ClusterErrors:
-    """Return the errors of AUC in all groups and, last, over everybody: a cluster's influence is DeLong's, added up."""
+    """Return the errors of AUC by group and, last, over all people, from DeLong influences summed by cluster."""
     groups, cluster = len(values.value), rows.groups.codes[clusters.name]
     influence, people = (np.zeros((clusters.number, groups + 1)) for _ in range(2))
     for group in range(groups):
@@ -146,13 +146,13 @@ def auc_errors(rows: ScoreRows, codes: IntArray, values: GroupValues, clusters: 
 
 
 def with_clusters(values: GroupValues, errors: ClusterErrors, overall_stderr: float) -> GroupValues:
-    """Return values with limits that allow for clusters; everybody takes the place of the rest.
+    """Return values with cluster-robust limits, and with the values of all people in place of `rest`.
 
-    `overall_stderr` is the standard error of the overall value if all people were independent.
+    `overall_stderr` is the standard error of the overall value under independence of all people.
 
-    The variance is at least that of independent people times the design effect, so that a group whose clusters happen
-    to be alike is not taken for certain. The people are the effective ones, p (1 - p) / variance, at most those of the
-    design effect.
+    The variance is at least the variance under independence times the design effect, so that a group with clusters
+    alike by chance does not get too narrow limits. Sample sizes are effective sizes p (1 - p) / variance, at most the
+    size that the design effect implies.
     """
     value, n = np.append(values.value, values.overall), np.append(values.n, values.n_overall)
     independent = np.append(values.stderr, overall_stderr) ** 2

@@ -1,4 +1,4 @@
-"""Values of numbers in groups whose rows come in clusters, with the errors that clusters give them."""
+"""Group values of numbers with cluster-robust standard errors, for rows in clusters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from evenhand.stats.clusters import cluster_errors
 
 
 def with_clusters_of_numbers(people: NumberPeople, cluster: str, values: GroupValues) -> GroupValues:
-    """Return values of numbers with limits that allow for clusters; see `with_clusters`.
+    """Return values of numbers with cluster-robust limits; see `with_clusters`.
 
-    A quantile has the errors of the share of people who do not exceed it (Woodruff 1952).
+    The error of a quantile is the error of the share of people at or below it (Woodruff 1952).
     """
     if values.metric.function is not None:
         return _of_function(values, with_clusters_of_numbers(people, cluster, values.rates[0]))
@@ -42,7 +42,7 @@ def with_clusters_of_numbers(people: NumberPeople, cluster: str, values: GroupVa
 
 
 def _of_function(values: GroupValues, mean: GroupValues) -> GroupValues:
-    """Return a function of one mean, whose limits are those of the mean."""
+    """Return a function of one mean, with limits computed from the mean's limits."""
     function = values.metric.function
     assert function is not None  # noqa: S101
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The values of groups and the gaps between them as records, with limits at any confidence."""
+"""Records of groups' values and gaps, with limits at any confidence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Comparison:
     ----------
     analysis : the analysis.
     values : the metric by group.
-    groups : positions of the groups that enter gaps.
+    groups : the positions of the groups that enter gaps.
     """
 
     analysis: Analysis
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def metric(self) -> ParityMetric:
-        """The metric."""
+        """The compared metric."""
         return self.values.metric
 
     def value_records(self, confidence: float) -> tuple[Value, ...]:
@@ -79,7 +79,7 @@ class Comparison:
     # Numbers ----------------------------------------------------------------------------------------------
 
     def _gaps(self, kind: Kind, confidence: float) -> Iterator[GapNumbers]:
-        """Yield the worst pair, then the gaps to the reference and to everybody."""
+        """Yield the worst pair's gap, and then the gaps to the reference and to all people."""
         values, groups, reference = self.values, self.groups, self.analysis.reference
         worst = between.worst_gap(values, self._by_value, kind)
         to_reference = between.gaps_to_reference(values, self._others, reference, kind)
@@ -102,7 +102,7 @@ class Comparison:
 
     @cached_property
     def _standardised(self) -> Callable[[IntArray, IntArray, bool], StandardisedPairs] | None:
-        """What compares groups by rates standardised over strata; None of other values, and of weighted rates."""
+        """A function that compares groups by standardised rates; None for other values and for weighted rates."""
         analysis, metric = self.analysis, self.metric
         cells, support = analysis.cells, analysis.support
         if support is None or metric.ratio is None or metric.method != "rate" or cells.weighted:
@@ -116,20 +116,20 @@ class Comparison:
 
     @cached_property
     def _others(self) -> IntArray:
-        """The groups that are compared with the reference: none if it is not compared itself."""
+        """The groups compared with the reference; empty if the reference itself is not compared."""
         is_reference = self.groups == self.analysis.reference
         return self.groups[~is_reference] if is_reference.any() else self.groups[:0]
 
     @cached_property
     def _by_value(self) -> IntArray:
-        """The groups, those with the highest value first, and of these the largest."""
+        """The groups in descending order of value, and of size for equal values."""
         groups = self.analysis.cells.orders[1]
         groups = groups[np.isin(groups, self.groups)]
         return np.asarray(groups[np.argsort(-self.values.value[groups], kind="stable")])
 
     @cached_property
     def _sides(self) -> tuple[IntArray, IntArray]:
-        """The two groups of every pair, those with the higher value first."""
+        """The two groups of every pair, the group with the higher value first."""
         first, second = np.triu_indices(len(self.groups), 1)
         return self._by_value[first], self._by_value[second]
 
@@ -147,7 +147,7 @@ class Comparison:
         return between.pairs_with_rest(self.values.only(self.groups))
 
     def _drawn(self, gaps: Sequence[GapNumbers], confidence: float) -> Iterator[GapNumbers]:
-        """Yield gaps to one base with limits by the bootstrap."""
+        """Yield gaps to one base with bootstrap limits and p-values."""
         if not gaps:
             return
         block = f"{gaps[0].against}_{gaps[0].kind}"
@@ -166,7 +166,7 @@ class Comparison:
         return [float(p) for p in drawn.p_values(self.metric.name, block, self.analysis.method)[groups]]
 
     def _drawn_worst_pair(self, kind: Kind, confidence: float) -> tuple[tuple[float, float], float]:
-        """Return the limits of the worst pair's gap and the p-value of its difference, by the bootstrap."""
+        """Return the bootstrap limits of the worst pair's gap, and the p-value of its difference."""
         drawn = self._draws(confidence)
         group_limits = self._drawn_limits("value", self.groups, confidence)
         if drawn is None or np.isnan(group_limits.low).any():  # without spread in a group, its error is unknown
@@ -176,7 +176,7 @@ class Comparison:
         return drawn.widest_gap(name, groups, kind, confidence)[0], p
 
     def _draws(self, confidence: float) -> Resampled | None:
-        """Return the draws, with the intervals computed for all records at a confidence."""
+        """Return the draws, with cached intervals for all records at a confidence."""
         drawn = self.analysis.draws_of(self.metric)
         if drawn is not None:
             compared = (1, int((self.groups != self.analysis.reference).sum()), len(self.groups))
@@ -224,7 +224,7 @@ class Comparison:
         return OK
 
     def _why_no_gap(self, kind: Kind) -> Message | None:
-        """Return why the groups have no gap of a kind, or None."""
+        """Return why the groups have no gap of a kind, or None if they have one."""
         if len(self.groups) < 2:
             return shared("one_group" if len(self.groups) else "no_group", least=self.analysis.spec.min_count)
         values = self.values
@@ -264,7 +264,7 @@ class Comparison:
         return ParityGap(metric=metric, kind=kind, against=against, name=name, **self._coordinates, **columns)
 
     def _worse_off(self, gap: GapNumbers) -> str | None:
-        """Return the worse-off group, if the interval shows that there is one."""
+        """Return the worse-off group if the gap is significant and the worse direction is known, else None."""
         worse = self.metric.worse_value(self.analysis.favourable)
         side = gap.group if gap.higher == (worse == "higher") else gap.reference
         return self._label(side) if worse is not None and gap.differs and side >= 0 else None
@@ -284,11 +284,11 @@ def _why_no_interval(metric: ParityMetric) -> Message:
 
 
 def _possible_limits(gaps: Sequence[GapNumbers], bounds: tuple[float, float]) -> list[list[float]]:
-    """Return the limits of every gap, clamped to what is possible: low, joint low, high, joint high.
+    """Return the limits of every gap, clamped to possible values: low, joint low, high, joint high.
 
     Parameters
     ----------
-    gaps : in numbers.
+    gaps : the gaps with their limits.
     bounds : the lowest and highest possible value of the metric.
     """
     limits = np.array([(gap.limits, gap.joint) for gap in gaps])
@@ -299,9 +299,9 @@ def _possible_limits(gaps: Sequence[GapNumbers], bounds: tuple[float, float]) ->
 
 
 def _gap_bounds(kind: Kind, against: Against, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Return the smallest and largest possible gap of values between bounds.
+    """Return the smallest and largest possible gap of values within bounds.
 
-    A worst pair's gap has no sign.
+    A worst pair's gap is not negative.
     """
     if kind == "ratio":
         return 0.0, 1.0 if against == "worst_pair" else np.inf
@@ -330,7 +330,7 @@ def _gap_status(gap: GapNumbers, metric: ParityMetric) -> Message:
 
 @dataclass(frozen=True)
 class Analysed:
-    """The values and gaps of an analysis, each with limits at any confidence."""
+    """The values and gaps of an analysis, with limits at any confidence."""
 
     values: tuple[Estimate[Value], ...]
     gaps: tuple[Estimate[ParityGap], ...]
@@ -364,7 +364,7 @@ def _group_values(analysis: Analysis, metric: ParityMetric, custom: Custom | Non
 def _with_clusters(
     analysis: Analysis, clusters: ClusterCells, values: GroupValues, custom: Custom | None
 ) -> GroupValues:
-    """Return values with the errors that clusters give them."""
+    """Return values with cluster-robust errors."""
     metric, cells, support = values.metric, analysis.cells, analysis.support
     if metric.of_number is not None and analysis.numbers is not None:
         return with_clusters_of_numbers(analysis.numbers, clusters.name, values)
@@ -383,7 +383,7 @@ def _with_clusters(
 
 
 def _values_of_people(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
-    """Return values with the limits that hold if rows are independent."""
+    """Return values with limits that assume independent rows."""
     if metric.of_number is not None and analysis.numbers is not None:
         return analysis.numbers.values(metric)
     if metric.method == "rank" and analysis.ranks is not None:
@@ -396,7 +396,7 @@ def _values_of_people(analysis: Analysis, metric: ParityMetric, custom: Custom |
 
 
 def _bootstrapped_values(analysis: Analysis, metric: ParityMetric, custom: Custom | None) -> GroupValues:
-    """Return values whose limits come from the bootstrap alone."""
+    """Return values with limits from the bootstrap alone."""
     cells, support = analysis.cells, analysis.support
     used = np.ones(len(cells.strata), dtype=bool) if support is None else support[metric.name]
     people = cells.n[used].sum(axis=0)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class ParityCounts:
-    """Counts of the parity audit; without survey weights, selection rates are exactly selected / n."""
+    """Counting for the parity audit; without survey weights, a selection rate is exactly selected / n."""
 
     metric = "selection_rate"
 
     def series(self, table: Table, spec: ParitySpec, periods: Periods) -> Iterator[GroupSeries]:
-        """Yield every headline rate of every group with the reference group's."""
+        """Yield the series of every headline rate in every group, with the reference group's series."""
         _require_rates(table, periods.model)
         cells, number = periods.cells, periods.number
         states = [state_codes(cells, "outcome"), state_codes(cells, state_key(periods.model))]
@@ -57,7 +57,7 @@ class ParityCounts:
     def selections(
         self, result: Result, groupings: Collection[str], *, by_stratum: bool = False
     ) -> Iterator[GroupCounts]:
-        """Yield who got the favourable decision, by model and grouping, and perhaps by stratum."""
+        """Yield counts of people with the favourable decision, by model and grouping, and by stratum if requested."""
         counts: dict[tuple[str, str, str | None], dict[str, tuple[int, int]]] = {}
         reverse = {model for model, side in self.favourable(result).items() if side == "not_selected"}
         for value in result.rows("values", metric=self.metric):

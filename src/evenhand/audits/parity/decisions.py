@@ -1,4 +1,4 @@
-"""What the audit would decide about rates in other samples: the test and the verdicts of the audit itself."""
+"""Decisions of the audit about simulated samples: its test of equal rates and its verdicts on limits."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from evenhand.stats.two_rates.comparison import FEWEST_EXPECTED
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 SAMPLES, EXACT_SAMPLES = 2_000, 400
-"""Simulated samples; fewer if their tests are exact, which takes longer."""
+"""The numbers of simulated samples, in general and for exact tests, which take longer."""
 
 _MOST_PAIRS = 8
-"""The pairs that are simulated: those whose rates are nearest to the limit decide."""
+"""The number of simulated pairs; pairs with gaps far within the limit do not affect the decision."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateDecision:
-    """A test of equal rates, or a limit on a gap between them, as the audit decides it.
+    """The audit's decision on a difference between rates, or on a limit for it.
 
     Parameters
     ----------
-    kind : difference or ratio.
+    kind : the kind of gap: difference or ratio.
     limit : the limit; None for the test of equality.
-    confidence : that of the audit.
-    family : the number of tests, or of verdicts, of the run.
-    near_tail : the share beyond the limits on which "does not meet" rests, without the family.
+    confidence : the confidence of the audit.
+    family : the number of tests (or of verdicts) in the run.
+    near_tail : the tail probability of the limits behind the verdict "does not meet", before the adjustment for the
+        family.
     pairs : the number of pairs of groups that the test of equality is adjusted for.
     """
 
@@ -45,7 +46,7 @@ class RateDecision:
     pairs: int = 1
 
     def shown(self, pairs: RateComparison) -> BoolArray:
-        """Return the samples (rows) in which a difference is shown, or the limit is shown to be broken."""
+        """Return the mask of samples in which a difference, or a violation of the limit, is significant."""
         if self.limit is None:
             least = pairs.p_value * self.pairs
             return np.asarray((least <= (1.0 - self.confidence) / self.family).any(axis=-1))
@@ -55,7 +56,7 @@ class RateDecision:
         return np.asarray(beyond.any(axis=-1))
 
     def met(self, pairs: RateComparison) -> BoolArray:
-        """Return the samples (rows) in which the limit is shown to be met: by each pair on its own."""
+        """Return the mask of samples in which every pair's one-sided limits show the limit to be met."""
         high, low = self._ends
         tail = 1.0 - self.confidence  # one-sided limits
         within = pairs.is_rejected("upper", high, tail) & pairs.is_rejected("lower", low, tail)
@@ -63,21 +64,21 @@ class RateDecision:
 
     @property
     def _ends(self) -> tuple[float, float]:
-        """The largest and the smallest gap within the limit."""
+        """The largest and the smallest gap that meet the limit."""
         limit = self.limit or 0.0
         return (1.0 / limit if limit > 0 else np.inf, limit) if self.kind == "ratio" else (limit, -limit)
 
 
 @dataclass(frozen=True)
 class RatesOfGroups:
-    """The rates of groups whose gaps a claim is about, as if they were the true ones.
+    """The rates of compared groups, taken as the true rates in a simulation.
 
     Parameters
     ----------
-    rate, people : of each group.
+    rate, people : the rate and the number of people of each group.
     first, second : the pairs of groups, by position.
-    confidence : that of the audit.
-    joint_tail : the share beyond the limits that hold for all pairs together.
+    confidence : the confidence of the audit.
+    joint_tail : the tail probability of the limits simultaneous over all pairs.
     """
 
     rate: FloatArray
@@ -88,7 +89,7 @@ class RatesOfGroups:
     joint_tail: float
 
     def chance(self, threshold: Threshold, family: int, times: float, *, broken: bool) -> float:
-        """Return how often samples of so many times the people decide, with the verdict that the rates suggest."""
+        """Return the probability of the verdict that the rates suggest, in samples of `times` as many people."""
         question = RateDecision(
             kind=threshold.kind or "difference",
             limit=threshold.limit,
@@ -101,7 +102,7 @@ class RatesOfGroups:
         return float((question.shown(pairs) if broken else question.met(pairs)).mean())
 
     def _nearest(self, question: RateDecision, people: IntArray) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-        """Return simulated counts of the pairs whose gaps are nearest to the limit, or farthest beyond it."""
+        """Return simulated counts of the pairs with gaps nearest to the limit, or farthest beyond it."""
         from scipy.stats import binom
 
         p, q = self.rate[self.first], self.rate[self.second]
@@ -120,8 +121,8 @@ class RatesOfGroups:
 
 
 def with_chance(claim: Claim, gap: Gap, groups: Sequence[Value], confidence: float) -> Claim:
-    """Return a claim on a gap between rates with the chance that more people decide a limit on it."""
-    groups = sorted(groups, key=lambda record: (record.n, record.value))  # names decide nothing
+    """Return a claim on a gap between rates with the probability of a verdict in larger samples."""
+    groups = sorted(groups, key=lambda record: (record.n, record.value))  # the result must not depend on names
     if gap.value is None or gap.against == "overall":
         return claim
     names = [record.group for record in groups]

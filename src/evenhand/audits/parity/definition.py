@@ -1,8 +1,9 @@
-"""`ParityMetric`, one group metric, and the measures that it sums.
+"""Definition of one group metric, and of the measures that it sums.
 
-Most metrics are a ratio of two sums of measures, given by the row's formula: `tp` (people selected, positive
-outcome), `fp` (selected, negative), `fn` (not selected, positive), `tn` and `n` (all of them), and the sums `score` and
-`loss` of the scores and of the squared errors. A new ratio is a new row; a new measure is a row of `MEASURES`.
+Most metrics are a ratio of two sums of measures, defined by the row's formula. The measures are the counts `tp`
+(selected, positive outcome), `fp` (selected, negative), `fn` (not selected, positive), `tn` (neither) and `n` (all
+people), and the sums `score` of scores and `loss` of squared errors. A new ratio is a new row; a new measure is a row
+of `MEASURES`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from evenhand.core.records import Against
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 STATES = ("outcome", "decision")
-"""The states that cells are counted by, each 0 or 1, in the order of the axes."""
+"""The binary states by which cells are counted, in the order of the axes."""
 
 ROW_VALUES = ("people", "score", "loss")
 """The values summed in cells: 1, the score and the squared error of each row, times the survey weight."""
@@ -48,18 +49,19 @@ OfNumber = Literal["value", "outcome", "error", "absolute_error", "squared_error
 size is at most the tolerance."""
 
 Worse = tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]
-"""The worse value for a group's people: if being selected, or a higher number, is good for them, and if it is bad."""
+"""The worse value for a group's people, if selection (or a higher number) is good for them, and if it is bad."""
 
 
 @dataclass(frozen=True)
 class RateFunction:
-    """A function of independent rates, increasing in each of them; its limits follow from theirs.
+    """An increasing function of independent rates, with limits computed from the limits of the rates.
 
     Parameters
     ----------
-    rates : the rows of the rates. Rates over different people are independent, given how many there are.
+    rates : the metrics of the rates. Rates of different people are independent, conditional on their numbers.
     value : the function.
-    slopes : its partial derivatives. The delta method's variance is the sum of slope² times the rate's variance.
+    slopes : the partial derivatives of the function. The delta method's variance is the sum of slope² times the rate's
+        variance.
     """
 
     rates: tuple[ParityMetric, ...]
@@ -74,17 +76,18 @@ class ParityMetric(Metric):
     Parameters
     ----------
     meaning : the definition in words, to complete "the ...".
-    ratio : the numerator and denominator as sums of measures, if it is a ratio of sums.
-    function : the rates that it is a function of, if its limits follow from theirs.
-    of_number : of a metric of numbers, what it summarises of a person; None for scores and decisions.
-    quantile : which quantile of that, if it is one.
+    ratio : the numerator and denominator as sums of measures, if the metric is a ratio of sums.
+    function : the function of rates that defines the metric, if its limits are computed from the rates' limits.
+    of_number : the number of each person that a metric of numbers summarises; None for scores and decisions.
+    quantile : the share that defines a quantile of the numbers, or None.
     method : 'rate' (Wilson), 'mean' (Student's t on the logit scale), 'rank' (DeLong), 'function' (of rates: MOVER),
         'number' (the mean of numbers: Hall's transformed t), 'quantile' (order statistics) or 'custom' (bootstrap).
     worse : the worse value for a group's people, if being selected is good for them, and if it is bad.
-    needs : required data: 'outcome', 'scores', 'scores between 0 and 1', 'numbers', 'a tolerance'.
-    empty : why it is undefined with an empty denominator, a key of the audit's sentences.
-    rarer_counts : whether `min_count` counts the people of the rarer outcome, not all in the denominator.
-    default : whether it is computed by default.
+    needs : the required data: 'outcome', 'scores', 'scores between 0 and 1', 'numbers', 'a tolerance'.
+    empty : the key of the sentence on an empty denominator.
+    rarer_counts : whether `min_count` applies to the people with the rarer outcome, not to all people in the
+        denominator.
+    default : whether the metric is computed by default.
     """
 
     meaning: str
@@ -102,12 +105,12 @@ class ParityMetric(Metric):
     def worse_value(self, favourable: str | None) -> Literal["lower", "higher"] | None:
         """Return the value that is worse for a group's people.
 
-        None if neither is or the favourable side is unknown.
+        Return None if neither value is worse, or if the favourable side is unknown.
 
         Parameters
         ----------
-        favourable : 'selected' or 'not_selected', the side of the decision that is good for the person, 'higher' or
-            'lower' of numbers, or None.
+        favourable : the good side for a person: 'selected' or 'not_selected' for decisions, 'higher' or 'lower' for
+            numbers, or None.
         """
         good, bad = self.worse
         if favourable is None:
@@ -146,11 +149,11 @@ class ParityMetric(Metric):
 
     @property
     def can_be_standardised(self) -> bool:
-        """Whether it can be standardised over strata: of metrics of numbers the means and their functions."""
+        """Whether the metric can be standardised over strata; for numbers, only means and their functions can."""
         return self.of_number is None or self.method in ("number", "function")
 
     def bounds(self, score_range: tuple[float, float]) -> tuple[float, float]:
-        """Return the limits of possible values, from one person's possible contributions to both sums.
+        """Return the bounds of possible values, from the possible contributions of one person to both sums.
 
         Examples
         --------
@@ -175,11 +178,11 @@ class ParityMetric(Metric):
         return np.asarray((n * self._cells().any(axis=0)).sum(axis=(-2, -1)))
 
     def people_counted(self, n: IntArray) -> IntArray:
-        """Return the number that `min_count` applies to: the fewest people of any of its rates."""
+        """Return the number of people to compare with `min_count`: the smallest denominator of the metric's rates."""
         return np.asarray(np.min([(n * cells).sum(axis=(-2, -1)) for cells in self._cells()], axis=0))
 
     def _cells(self) -> BoolArray:
-        """Return the cells whose people count, for each rate that the metric is a function of."""
+        """Return the mask of cells in the denominator, for each rate of the metric."""
         if self.ratio is not None:
             return np.asarray(self.coefficients()[1][np.newaxis] != 0)
         if self.function is not None:
@@ -200,7 +203,7 @@ def term_coefficients(terms: Terms) -> FloatArray:
 
 @cache
 def _ratio_coefficients(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of both sums; the denominator must count people."""
+    """Return the coefficients of both sums; refuse a denominator that does not count people."""
     above, below = term_coefficients(ratio.numerator), term_coefficients(ratio.denominator)
     if below[..., WEIGHT + 1 :].any() or (below < 0).any():
         names = ", ".join(name for name, _ in ratio.denominator)
@@ -212,5 +215,5 @@ _AGAINST: tuple[Against, ...] = ("worst_pair", "reference", "overall")
 
 
 def parity_limits(most: float) -> tuple[Limit, ...]:
-    """Return the limits of gaps, differences up to `most` and ratios."""
+    """Return the possible limits on gaps: differences up to `most`, and ratios."""
     return (*gap_limits(most=most, against=_AGAINST), *ratio_limits(against=_AGAINST))

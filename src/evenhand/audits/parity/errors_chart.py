@@ -1,4 +1,4 @@
-"""The chart of errors: of 100 people of each group, how many are wrongly selected or wrongly not selected."""
+"""The chart of errors: the wrongly selected and wrongly not selected people among 100 of each group."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from evenhand.audits.parity.result import ParityResult
 
 MOST_GROUPS = 6
-"""The most groups with icons; the tables have all rates."""
+"""The maximum number of groups with icons; the tables have all rates."""
 _SOLID, _HOLLOW = "wrongly selected", "wrongly not selected"
 
 
 def error_figure(result: ParityResult, grouping: str) -> Figure | None:
-    """Return the icons of the largest groups for each model; None where errors are not counted."""
+    """Return the icon chart of the largest groups for each model, or None if no errors were counted."""
     panels = tuple(panel for model in _models(result) if (panel := _panel(result, grouping, model)).groups)
     if not panels:
         return None
@@ -45,7 +45,7 @@ def _models(result: ParityResult) -> list[str]:
 
 
 def _panel(result: ParityResult, grouping: str, model: str) -> Icons:
-    """Return a model's groups, the largest ones, with the most errors first."""
+    """Return the icons of a model's largest groups, in descending order of errors."""
     groups = sorted(_groups(result, grouping, model), key=lambda group: -group.n)[:MOST_GROUPS]
     ranked = sorted(groups, key=lambda group: -(group.solid + group.hollow))
     return Icons(model, tuple(ranked), _SOLID, _HOLLOW)
@@ -62,11 +62,11 @@ def _groups(result: ParityResult, grouping: str, model: str) -> Iterator[OfHundr
 
 
 def of_hundred(true: Value, false: Value) -> OfHundred | None:
-    """Return how many of 100 people of a group are wrongly selected, and wrongly not, from its two rates.
+    """Return the numbers of wrongly selected and wrongly not selected people among 100 of a group, from its two rates.
 
-    Of P people with the positive outcome x are selected, of N others y: 100 y / (P + N) are wrongly selected and
-    100 (P - x) / (P + N) wrongly not, both rounded. None where a rate has too few people or is not one of counts of
-    people, as with weights.
+    If x of P people with the positive outcome and y of N other people are selected, 100 y / (P + N) people are wrongly
+    selected and 100 (P - x) / (P + N) are wrongly not selected, both rounded. Return None if a rate has too few
+    people, or is not a ratio of counts (with survey weights).
     """
     right, wrong = people_of(true), people_of(false)
     if right is None or wrong is None or {true.status, false.status} != {OK}:

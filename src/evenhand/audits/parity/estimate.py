@@ -1,9 +1,9 @@
 """Group values, with the inputs of their limits.
 
-Most metrics are a ratio of sums, so one formula serves them.
+Most metrics are a ratio of sums, so one formula gives their variances.
 
-For R = sum(a x) / sum(b w) the influence of a row is (a x - R b w) / sum(b w); the sum of its squares is the
-linearised variance, which with equal weights is p (1 - p) / n for a rate.
+For R = sum(a x) / sum(b w), the influence of a row is (a x - R b w) / sum(b w). The sum of squared influences is the
+linearised variance; for a rate with equal weights it is p (1 - p) / n.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROUNDING = 1e-13
 
 
 class PeopleOfGroups(Protocol):
-    """People of whom any two sets of groups can be compared, as those of `GroupedValues`."""
+    """People whose means can be compared between any two sets of groups, such as `GroupedValues`."""
 
     @property
     def groups(self) -> int:
@@ -48,31 +48,33 @@ class PeopleOfGroups(Protocol):
     def approximate(
         self, first: Sequence[int] | IntArray, second: Sequence[int] | IntArray, bounds: tuple[float, float]
     ) -> MeanComparison | None:
-        """Return the comparison by moments alone; None if it is not known."""
+        """Return the comparison by moments alone, or None if it is not available."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupValues:
-    """One metric's value in each group and overall, with the inputs of its limits.
+    """A metric's value in each group and overall, with the inputs of its limits.
 
     Parameters
     ----------
-    value, overall : the metric by group and over everybody; nan where undefined.
-    n, n_overall : rows in each group's denominator, and in everybody's.
-    counted : the rows that `min_count` applies to: the same; for an AUC or several rates those of the rarer outcome.
-    stderr : standard errors.
-    trials : effective sample sizes (n without weights); for an AUC the rows of the rarer outcome.
+    value, overall : the metric by group and over all people; nan where undefined.
+    n, n_overall : the number of rows in each group's denominator, and in the denominator of all people.
+    counted : the number to compare with `min_count`: `n`, or the people with the rarer outcome for an AUC or several
+        rates.
+    stderr : the standard errors.
+    trials : the effective sample sizes (n without weights); for an AUC, the rows with the rarer outcome.
     bounds : the lowest and highest possible value.
-    people, members : the values of people for a mean, and (groups, all groups) whose people each group's are.
-    weighted : whether the rows have survey weights; otherwise a rate times its trials is a number of people.
-    rest, share : the same metric for everybody outside each group, and the group's share of everybody.
-    rates : the rates that the metric is a function of.
-    skewness : of the mean of numbers.
-    one_person : whether one person of the group makes up more than half of its variance.
-    ordered, position : the sorted numbers of all groups, and of everybody if rows come in clusters, of which quantiles
-        are, and the place of each group in them.
+    people, members : the values of people for a mean, and the mask (groups, all groups) of the groups that each group
+        contains.
+    weighted : whether rows have survey weights; without weights, a rate times its trials is a number of people.
+    rest, share : the metric for all people outside each group, and the group's share of all people.
+    rates : the values of the rates that the metric is a function of.
+    skewness : the skewness of the mean of numbers.
+    one_person : whether one person contributes more than half of the group's variance.
+    ordered, position : the sorted numbers of all groups (and of all people if rows come in clusters) to take quantiles
+        of, and the position of each group there.
     overall_stderr, covariance : the standard error of the overall AUC, and its covariance with each group's.
-    clusters, places : the errors of all groups and of everybody if rows come in clusters, and the groups' places there.
+    clusters, places : the cluster-robust errors of all groups and of all people, and the groups' positions there.
     """
 
     metric: ParityMetric
@@ -102,11 +104,11 @@ class GroupValues:
     def limits(self, confidence: float | FloatArray, *, exact: bool = False) -> Interval:
         """Return separate limits for each group.
 
-        They depend on the confidence alone and are nested in it.
+        Limits at a higher confidence contain limits at a lower one.
 
-        Wilson's for a rate, or with `exact` Clopper and Pearson's; for a function of rates MOVER from those;
-        `bounded_mean` for a mean and, with DeLong's standard error, for an AUC; `hall_t` for a mean of numbers, order
-        statistics for their quantiles.
+        A rate has Wilson's limits, or with `exact` Clopper and Pearson's; a function of rates has MOVER limits from
+        them. A mean has the limits of `bounded_mean`, as has an AUC with DeLong's standard error. A mean of numbers
+        has the limits of `hall_t`, and a quantile of numbers has order statistics.
         """
         if self.metric.function is not None and self.rates:
             rate_limits = [rate.limits(confidence, exact=exact) for rate in self.rates]
@@ -125,7 +127,7 @@ class GroupValues:
         return intervals.bounded_mean(self.value, self.stderr, self.trials, confidence, self.bounds)
 
     def _cluster_limits(self, clusters: ClusterErrors, confidence: float | FloatArray) -> Interval:
-        """Return limits by Student's t, with the degrees of freedom of the clusters' errors."""
+        """Return Student's t limits with the degrees of freedom of the cluster-robust errors."""
         df = clusters.dof[self.places]
         if self.ordered is not None and self.position is not None and self.metric.quantile is not None:
             normal = intervals.normal_confidence(df, confidence)
@@ -140,13 +142,13 @@ class GroupValues:
 
     @property
     def enough_clusters(self) -> BoolArray:
-        """Whether each group has enough clusters, if rows come in clusters."""
+        """Whether each group has enough clusters; always true if rows are independent."""
         if self.clusters is None:
             return np.ones(len(self.value), dtype=np.bool_)
         return np.asarray(self.clusters.clusters[self.places] >= FEWEST)
 
     def _number_limits(self, confidence: float | FloatArray) -> Interval | None:
-        """Return the limits of quantiles or means of numbers; None for other metrics."""
+        """Return the limits of quantiles or means of numbers, or None for other metrics."""
         if self.ordered is not None and self.position is not None and self.metric.quantile is not None:
             return self.ordered.limits(self.metric.quantile, self.position, confidence)
         if self.metric.method != "number" or self.skewness is None:
@@ -165,19 +167,19 @@ class GroupValues:
 
 
 def with_people(values: GroupValues, people: PeopleOfGroups) -> GroupValues:
-    """Return the mean of groups with the values of their people, by which means are compared."""
+    """Return values with the values of single people, which are needed to compare means."""
     own = np.eye(people.groups, dtype=np.bool_)
     rest = values.rest and replace(values.rest, people=people, members=~own)
     return replace(values, people=people, members=own, rest=rest)
 
 
 def no_limits(groups: int) -> Interval:
-    """Return nan limits for a number of groups."""
+    """Return nan limits for each group."""
     return Interval(np.full(groups, np.nan), np.full(groups, np.nan))
 
 
 def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[float, float]) -> GroupValues:
-    """Return a metric that is a ratio of sums or a function of such rates, for the groups of one stratum.
+    """Return the group values of a ratio of sums, or of a function of rates, in one stratum.
 
     Parameters
     ----------
@@ -201,7 +203,7 @@ def ratio_values(cells: GroupCells, metric: ParityMetric, score_range: tuple[flo
 
 
 def all_but_one(parts: Any) -> Any:
-    """Return, for each entry of the first axis, the sum of all others, without subtraction, which loses digits."""
+    """Return for each entry of the first axis the sum of all other entries, without a subtraction's cancellation."""
     before = np.concatenate([np.zeros_like(parts[:1]), np.cumsum(parts, axis=0)[:-1]])
     after = np.concatenate([np.cumsum(parts[::-1], axis=0)[::-1][1:], np.zeros_like(parts[:1])])
     return before + after
@@ -238,8 +240,8 @@ def _function_values(cells: GroupCells, metric: ParityMetric, score_range: tuple
     """Return a function of independent rates.
 
     The standard error is the delta method's, sqrt(sum of (slope · the rate's own error)²): for balanced accuracy
-    sqrt(var(tpr) + var(tnr)) / 2. Limits do not use it, since it is 0 where every rate is 0 or 1; they come from the
-    rates' own limits, which hold for small counts.
+    sqrt(var(tpr) + var(tnr)) / 2. Limits do not use it, because it is 0 if every rate is 0 or 1; they are computed
+    from the rates' limits, which are valid for small counts.
     """
     function = metric.function
     if function is None:
@@ -277,7 +279,7 @@ def _ratio_of(first: FloatArray, metric: ParityMetric) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class _Ratios:
-    """A ratio of sums by group: its value, linearised variance, Kish's effective size, rows in the denominator."""
+    """A ratio of sums by group: value, linearised variance, Kish's effective size, and rows in the denominator."""
 
     value: FloatArray
     variance: FloatArray
@@ -307,7 +309,7 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetr
 
     Parameters
     ----------
-    rows : scores in canonical order.
+    rows : the scores in canonical order.
     codes : the group of each entry of `rows`.
     groups : the number of groups.
     metric : the metric's entry in the table of metrics.
@@ -344,7 +346,7 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetr
 
 
 def _delong_stderr(influence: FloatArray, spread: FloatArray, positive: BoolArray, count: IntArray) -> float:
-    """Return the standard error with DeLong's m / (m - 1) for each of the two outcomes."""
+    """Return the standard error with DeLong's factor m / (m - 1) for each of the two outcomes."""
     variance = 0.0
     for outcome in (positive, ~positive):
         m = float(count[outcome].sum())

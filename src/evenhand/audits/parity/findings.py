@@ -1,4 +1,4 @@
-"""The parity findings: sentences on gaps."""
+"""The findings of the parity audit: claims on gaps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evenhand.table.roles import TIMES, Roles
 
 _NAMED = 3
 _ONE_SIDED = ("exact", "asymptotic", "permutation", "approximation")
-"""What one-sided limits may rest on: MOVER, the bootstrap and few people miss more often on one side than on two."""
+"""Valid bases of one-sided limits; MOVER, the bootstrap and few people have too low one-sided coverage."""
 
 _ValueKey = tuple[str | None, str | None, str | None, str]
 
@@ -34,7 +34,7 @@ _ValueKey = tuple[str | None, str | None, str | None, str]
 def make_claims(
     gaps: Sequence[Estimate[ParityGap]], values: Sequence[Value], spec: ParitySpec, roles: Roles
 ) -> Iterator[Claim]:
-    """Yield a claim for every gap; those on the worst pair in a headline metric are headlines."""
+    """Yield a claim for every gap; worst pairs' gaps in headline metrics are headlines."""
     by_place: dict[_ValueKey, dict[str, Value]] = {}
     for record in values:
         by_place.setdefault(_value_key(record), {})[record.group] = record
@@ -67,7 +67,7 @@ def make_claims(
 
 
 def _is_headline(gap: ParityGap, spec: ParitySpec, roles: Roles) -> bool:
-    """Tell whether a gap is the one that is reported of its metric: a ratio where one was asked for."""
+    """Return whether a gap is the headline of its metric: a ratio if ratios were requested, else a difference."""
     on_the_whole = gap.stratum is None or gap.stratum == STANDARDISED
     kind = "ratio" if gap.metric in spec.ratios else "difference"
     favourable = roles.predictions[str(gap.model)].favourable
@@ -76,13 +76,13 @@ def _is_headline(gap: ParityGap, spec: ParitySpec, roles: Roles) -> bool:
 
 
 def _against_reference(gaps: Sequence[Estimate[ParityGap]]) -> dict[tuple[_ValueKey, str], ParityGap]:
-    """Return a gap to the reference of each place and kind."""
+    """Return one gap to the reference for each place and kind."""
     records = (estimate.record for estimate in gaps)
     return {(_value_key(gap), gap.kind): gap for gap in records if gap.against == "reference"}
 
 
 def _too_small(gap: ParityGap, groups: Mapping[str, Value], spec: ParitySpec, roles: Roles) -> Iterator[Claim]:
-    """Yield a claim on each group that is too small to be compared with the reference, but breaks a limit on that."""
+    """Yield a claim for each group too small to be compared with the reference whose value violates a limit."""
     reference = groups.get(gap.reference or "")
     limits = [threshold for threshold in spec.thresholds if limits_record(threshold, gap, spec.aliases)]
     if reference is None or reference.value is None:
@@ -108,7 +108,7 @@ def _too_small(gap: ParityGap, groups: Mapping[str, Value], spec: ParitySpec, ro
 
 
 def _completed(claim: Claim, gap: ParityGap, groups: Mapping[str, Value], confidence: float | None) -> Claim:
-    """Return the claim with what the other groups say, and if a confidence is given, with the chance of a decision."""
+    """Return a claim with its omitted groups and, with a confidence, the probability of a verdict in larger samples."""
     if gap.against == "worst_pair":
         claim = _with_other_groups(claim, groups)
     elif gap.against == "reference":
@@ -118,7 +118,7 @@ def _completed(claim: Claim, gap: ParityGap, groups: Mapping[str, Value], confid
 
 
 def _with_other_groups(claim: Claim, groups: Mapping[str, Value]) -> Claim:
-    """Return the claim on a worst pair with all pairs as its family, and the groups that are not compared."""
+    """Return the claim on a worst pair with all pairs as its family, and with the omitted groups."""
     compared = [record for record in groups.values() if _is_compared(record)]
     claim = replace(claim, omitted=_omitted(groups.values()))
     if len(compared) <= 2:
@@ -137,7 +137,7 @@ def _value_key(record: Value | ParityGap) -> _ValueKey:
 
 
 def _test_key(gap: ParityGap, groups: int) -> Hashable:
-    """Return a key that a difference and its ratio share; of two groups, all gaps are one test."""
+    """Return the key of a test, which a difference and its ratio share; with two groups, all gaps share one test."""
     if groups == 2:
         return _value_key(gap)
     return _value_key(gap), gap.against, None if gap.against == "worst_pair" else (gap.group, gap.reference)
@@ -150,9 +150,9 @@ def _sentence_id(gap: ParityGap) -> str:
 
 
 def _sentence_by_significance(gap: ParityGap, groups: int, *, listed: bool) -> dict[Significance, dict[str, str]]:
-    """Return the sentence on a gap by significance.
+    """Return the sentence on a gap for each significance.
 
-    Among many groups, a significant difference need not be between these two.
+    Among more than two groups, a significant difference is not necessarily between these two.
     """
     worse_off = "two_values_worse_off_listed" if listed else "two_values_worse_off"
     differ = "some_groups_differ" if gap.against == "worst_pair" and groups > 2 else "two_values_differ"
@@ -186,7 +186,7 @@ def _arguments(
 
 
 def _clause_name(gap: ParityGap, spec: ParitySpec) -> str:
-    """Return the name of the clause: of the metric, or of a ratio where one was asked for."""
+    """Return the name of the clause of a gap: the metric, or a ratio if ratios were requested."""
     if gap.kind != "ratio" or gap.metric not in spec.ratios:
         return gap.metric
     return "selection_ratio" if gap.metric == "selection_rate" else "ratio"
@@ -197,7 +197,7 @@ def _speaker(model: str, roles: Roles) -> Argument:
 
 
 def _is_listed(clause: str, gap: ParityGap, roles: Roles) -> bool:
-    """Tell whether a clause lists groups after a colon, where "54% of girl" or "54% of leg_black = 0" would be said."""
+    """Return whether a clause lists the groups after a colon, because their names do not fit into a phrase."""
     is_phrase = roles.people and not any("=" in (name or "") for name in (gap.group, gap.reference))
     return not is_phrase and f"clause_{clause}_listed" in say
 
@@ -215,14 +215,14 @@ def _is_compared(record: Value) -> bool:
 
 
 def _omitted(groups: Collection[Value]) -> Omitted:
-    """Return the groups that have a value but do not enter the gap, and the values that do."""
+    """Return the groups with a value that do not enter the gap, and the values of the groups that do."""
     defined = [record for record in groups if record.value is not None]
     left_out = tuple(record for record in defined if not _is_compared(record))
     return Omitted(left_out, tuple(record.value or 0.0 for record in defined if _is_compared(record)))
 
 
 def _condition(gap: ParityGap) -> Message | None:
-    """Return what few people leave open in the limits."""
+    """Return the caveat if few people determine the limits, or None."""
     few = gap.rests_on in ("bounds", "few people", "one person")
     return say(f"rests_on_{str(gap.rests_on).replace(' ', '_')}") if few else None
 
@@ -230,10 +230,10 @@ def _condition(gap: ParityGap) -> Message | None:
 def _groups_between(
     gap: ParityGap, groups: Mapping[str, Value], metric: ParityMetric, reference_group: str | None
 ) -> Message | None:
-    """Return the values of the groups between the two of the worst pair, ordered from the worse-off side.
+    """Return the values of the groups between the worst pair's two groups, starting from the worse-off side.
 
-    Without a worse-off side, the order is from the highest value. Of many groups, the largest and the reference group
-    are named in any case.
+    Without a worse-off side, the order is descending. If there are many groups, the largest group and the reference
+    group are always named.
     """
     compared = {name: r for name, r in groups.items() if r.value is not None and _is_compared(r)}
     values = {name: record.value or 0.0 for name, record in compared.items()}

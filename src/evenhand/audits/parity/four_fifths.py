@@ -1,7 +1,7 @@
-"""Limits on the ratio of selection rates are judged on the favourable side, as the four-fifths rule is.
+"""Judge limits on ratios of selection rates on the favourable side, as the four-fifths rule does.
 
-A ratio of 0.31 of the rates of being rejected and one of 0.75 of the rates of being accepted may be the same decisions.
-The Uniform Guidelines compare rates of the favourable decision (29 CFR 1607.4 D).
+The same decisions can give a ratio of 0.31 of the rejection rates and a ratio of 0.75 of the acceptance rates. The
+Uniform Guidelines compare rates of the favourable decision (29 CFR 1607.4 D).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SELECTED, _NOT_SELECTED = "selection_rate", "not_selected_rate"
 
 
 def on_the_favourable_side(table: Table, spec: ParitySpec) -> tuple[ParitySpec, tuple[Message, ...]]:
-    """Return the settings with such limits on the rate not selected where that is good for a person, and a note."""
+    """Move limits on ratios of selection rates to the favourable rate, and return settings and notes."""
     adverse = [model for model in table.models if table.prediction(model).favourable == "not_selected"]
     thresholds = tuple(each for given in spec.thresholds for each in _for_models(given, spec, table.models, adverse))
     turned = bool(adverse) and _SELECTED in spec.ratios
@@ -31,7 +31,7 @@ def on_the_favourable_side(table: Table, spec: ParitySpec) -> tuple[ParitySpec, 
 
 
 def is_favourable_side(metric: str, favourable: str | None, ratios: Collection[str]) -> bool:
-    """Tell whether a rate is not the adverse side of one whose ratio was asked for."""
+    """Return whether a rate is not the adverse side of a rate with a requested ratio."""
     if not {_SELECTED, _NOT_SELECTED} <= set(ratios):
         return True
     return metric != (_SELECTED if favourable == "not_selected" else _NOT_SELECTED)
@@ -40,7 +40,7 @@ def is_favourable_side(metric: str, favourable: str | None, ratios: Collection[s
 def _for_models(
     threshold: Threshold, spec: ParitySpec, models: Collection[str], adverse: Collection[str]
 ) -> Iterator[Threshold]:
-    """Yield a limit as it is, or one for each side."""
+    """Yield a limit unchanged, moved to the favourable side, or split by model into both."""
     limited = {threshold.model} if threshold.model else set(models)
     turned = limited & set(adverse)
     if spec.metric_of(threshold) != _SELECTED or threshold.kind != "ratio" or not turned:

@@ -1,4 +1,4 @@
-"""The chart of a ratio of selection rates: bars, the rate that the ratio asks for, and how many people are missing."""
+"""The chart of a ratio of selection rates: bars, the rate that the ratio requires, and the people short of it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ if TYPE_CHECKING:
     from evenhand.core.records import Value
 
 FOUR_FIFTHS = 0.8
-"""The ratio that is drawn where no limit is set (29 CFR 1607.4 D)."""
+"""The ratio drawn if no limit is set (29 CFR 1607.4 D)."""
 _FAVOURABLE = {"selection_rate": ("selected", None), "not_selected_rate": ("not_selected",)}
 """The rates of the favourable decision, by the side that is good for a person."""
 
 
 class AskedFor(NamedTuple):
-    """What a ratio asks of the rates of a model: a share of the rate of a group."""
+    """The requirement of a ratio on a model's rates: a share of the rate of the reference group."""
 
     ratio: float
     reference: Value
 
     @property
     def rate(self) -> float:
-        """The rate that it asks for."""
+        """The required rate."""
         return self.ratio * (self.reference.value or 0.0)
 
     def missing(self, value: Value) -> int | None:
-        """Return how many more people of a group, selected, would reach the rate; None without counts of people.
+        """Return how many more selected people a group needs to reach the rate; None without counts of people.
 
-        With x of n selected, a ratio c and y of m selected in the reference group, it is ceil(c n y / m) - x.
+        If x of n people and, in the reference group, y of m people are selected, a ratio c requires ceil(c n y / m) -
+        x more people.
         """
         here, there = people_of(value), people_of(self.reference)
         if here is None or there is None:
@@ -44,14 +45,14 @@ class AskedFor(NamedTuple):
 
 
 def people_of(value: Value) -> int | None:
-    """Return how many people a rate counts; None where it is not one of counts, as with weights."""
+    """Return the number of people that a rate counts; None if it is not a ratio of counts (with survey weights)."""
     selected = (value.value or 0.0) * value.n
     is_counted = value.value is not None and abs(selected - round(selected)) < 1e-6 * max(1, value.n)
     return round(selected) if is_counted else None
 
 
 def asked_for(result: ParityResult, metric: str, grouping: str | None) -> dict[str, AskedFor]:
-    """Return what ratios of the favourable rates ask for, by model: the strictest limit, or four fifths."""
+    """Return the requirement on favourable rates by model: the strictest limit, or else four fifths."""
     asked: dict[str, AskedFor] = {}
     values = {(r.model, r.group): r for r in result.rows("values", metric=metric, grouping=grouping, stratum=None)}
     for finding in result.findings:
@@ -68,7 +69,7 @@ def asked_for(result: ParityResult, metric: str, grouping: str | None) -> dict[s
 def bars_panel(
     rows: Sequence[Mapping[str, Any]], values: Sequence[Value], asked: Mapping[str, AskedFor], **options: Any
 ) -> Forest:
-    """Return rates as bars from 0, with the rate asked for as a line, and the people missing to it."""
+    """Return rates as bars from 0, with the required rate as a line and the number of people short of it."""
     shown = [{**row, **_line(value, asked.get(value.model or ""))} for row, value in zip(rows, values, strict=True)]
     ratios = ", ".join(sorted({show_tick(line.ratio, "percent") for line in asked.values()}))
     references = ", ".join(dict.fromkeys(line.reference.group or "" for line in asked.values()))
@@ -77,7 +78,7 @@ def bars_panel(
 
 
 def _line(value: Value, asked: AskedFor | None) -> dict[str, Any]:
-    """Return the limit of a row, and the people short of it."""
+    """Return the required rate of a row and the number of people short of it."""
     if asked is None:
         return {}
     missing = None if value.group == asked.reference.group else asked.missing(value)

@@ -29,17 +29,18 @@ _CAUTIOUS = ("bounds", "one person", "few people")
 
 @dataclass(frozen=True, kw_only=True)
 class GapNumbers:
-    """One gap in numbers: group minus, or over, reference.
+    """The numbers of one gap: group minus reference, or group over reference.
 
     Parameters
     ----------
-    group, reference : positions of the two groups, -1 for everybody.
+    group, reference : the positions of the two groups; -1 for all people.
     higher : whether the group has the higher value.
-    value, limits : the gap; nan where undefined.
-    joint : simultaneous limits for all gaps of its kind.
-    p_value : of equality.
+    value, limits : the gap and its limits; nan where undefined.
+    joint : the limits simultaneous over all gaps of the same kind.
+    p_value : the p-value of equality.
     differs : whether this pair differs significantly; the worst pair's limits may come from another pair.
-    rests_on : what test and limits rest on; of the worst pair those of the pair named, or of one with few people.
+    rests_on : the basis of test and limits; for the worst pair, the basis of the named pair or of a pair with few
+        people.
     """
 
     kind: Kind
@@ -58,17 +59,17 @@ class GapNumbers:
 def clamp_interval(
     limits: Interval, value: FloatArray, bounds: tuple[FloatArray | float, FloatArray | float]
 ) -> Interval:
-    """Return limits clamped to the possible values and widened to include the value itself.
+    """Return limits clamped to possible values and widened to include the value.
 
-    A mirrored or normal interval may exceed the possible values, and resamples of a biased statistic may all lie on one
-    side of it. Neither change lowers the coverage.
+    A basic or normal interval can exceed the possible values, and all resamples of a biased statistic can lie on one
+    side of the estimate. Neither change lowers the coverage.
     """
     low, high = (np.minimum(np.maximum(end, bounds[0]), bounds[1]) for end in limits)
     return Interval(np.minimum(low, value), np.maximum(high, value))
 
 
 def worst_gap(values: GroupValues, by_value: IntArray, kind: Kind) -> GapNumbers:
-    """Return the largest difference (or the smallest ratio) among groups, the highest first, without limits."""
+    """Return the largest difference or the smallest ratio without limits; `by_value` are the groups, descending."""
     lowest, highest = int(by_value[-1]), int(by_value[0])
     high, low = float(values.value[highest]), float(values.value[lowest])
     if kind == "difference":
@@ -85,13 +86,13 @@ def gaps_to_reference(values: GroupValues, groups: IntArray, reference: int, kin
 
 
 def gaps_to_overall(values: GroupValues, groups: IntArray, kind: Kind) -> list[GapNumbers]:
-    """Return each group's difference from, or ratio to, everybody's value, without limits."""
+    """Return each group's difference from, or ratio to, the value of all people, without limits."""
     gaps = _gaps_to_base(values.only(groups), values.overall, kind)
     return [replace(gap, against="overall", group=int(position)) for gap, position in zip(gaps, groups, strict=True)]
 
 
 def _gaps_to_base(values: GroupValues, base: float, kind: Kind) -> list[GapNumbers]:
-    """Return the gaps of all groups to one number, without limits and positions."""
+    """Return the gaps of all groups to one number, without limits or positions."""
     gaps = []
     for value in values.value:
         gap = float(value - base) if kind == "difference" else _quotient(value, base)
@@ -103,9 +104,9 @@ def _gaps_to_base(values: GroupValues, base: float, kind: Kind) -> list[GapNumbe
 def worst_gap_limits(
     gap: GapNumbers, pairs: GroupPairs, sides: tuple[IntArray, IntArray], confidence: float
 ) -> GapNumbers:
-    """Return the gap of the worst pair with limits and p-value; `sides` are the positions of the groups of all pairs.
+    """Return the worst pair's gap with limits and p-value; `sides` are the positions of the groups of all pairs.
 
-    The pair named differs if its own limits, at the level of all pairs together, exclude equality.
+    The named pair differs if its limits at the simultaneous level of all pairs exclude equality.
     """
     number = len(sides[0])
     ends = pairs.widest(gap.kind, confidence)
@@ -119,9 +120,10 @@ def worst_gap_limits(
 
 
 def with_limits(gaps: Sequence[GapNumbers], pairs: Pairs, confidence: float) -> list[GapNumbers]:
-    """Return gaps to one base with p-values and limits: each with its own, and those of all of them together.
+    """Return gaps to one base with p-values, individual limits and simultaneous limits.
 
-    Together at the confidence c^(1/m) each (Sidak): two-sided limits of m comparisons, dependent or not.
+    Simultaneous limits of m comparisons have the confidence c^(1/m) each (Sidak), which is valid for dependent
+    two-sided limits.
     """
     if not gaps:
         return []
@@ -136,23 +138,23 @@ def with_limits(gaps: Sequence[GapNumbers], pairs: Pairs, confidence: float) -> 
 
 
 def joint_confidence(confidence: float, number: int) -> float:
-    """Return the confidence of each of several simultaneous intervals (Sidak)."""
+    """Return the individual confidence of several simultaneous intervals (Sidak)."""
     return float(confidence ** (1.0 / max(number, 1)))
 
 
 def limit_pairs(limits: Interval) -> list[tuple[float, float]]:
-    """Return the limits as pairs of numbers."""
+    """Return limits as a list of pairs."""
     return [(float(low), float(high)) for low, high in zip(*limits, strict=True)]
 
 
 def excludes_equality(kind: Kind, limits: tuple[float, float]) -> bool:
-    """Tell whether the limits of a gap exclude that two groups are equal."""
+    """Return whether the limits of a gap exclude equality of the two groups."""
     equal = 0.0 if kind == "difference" else 1.0
     return bool(limits[0] > equal or limits[1] < equal)
 
 
 def pairs_with_rest(values: GroupValues) -> Pairs:
-    """Return the comparison of groups with everybody, which tests the group against the rest of all people."""
+    """Return the comparison of groups with all people, which tests each group against all other people."""
     if values.clusters is not None and values.rest is not None:
         return LimitPairs(partial(moved_limits, values, values.rest), jumps=values.metric.method == "quantile")
     if values.metric.method == "rank":
@@ -172,16 +174,16 @@ def _unknown_limits(values: GroupValues, _kind: Kind, _confidence: float | Float
 
 @dataclass(frozen=True, eq=False)
 class Overall:
-    """Groups against everybody, from groups against the rest of all people, who are others.
+    """Comparison of groups with all people, computed from the comparison with all other people.
 
-    With s the group's share of everybody, group - everybody = (1 - s) (group - rest) and, with r = group / rest,
-    group / everybody = 1 + (1 - s) (r - 1) / (s r + 1 - s). Both rise with the gap to the rest and are equality where
-    it is, so they have its test, and its limits. The share is that of the people in the data.
+    With s the group's share of all people, group - all = (1 - s) (group - rest) and, with r = group / rest, group /
+    all = 1 + (1 - s) (r - 1) / (s r + 1 - s). Both increase with the gap to the rest and equal 0 or 1 where the rest
+    is equal, so they have the same test, and limits by transformation. The share is taken as fixed.
 
     Parameters
     ----------
-    rest : the comparison with the rest.
-    share : the group's share of everybody.
+    rest : the comparison with all people outside the group.
+    share : the group's share of all people.
     """
 
     rest: Pairs
@@ -194,11 +196,11 @@ class Overall:
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on."""
+        """The basis of each pair's test and limits."""
         return self.rest.rests_on
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
-        """Return the limits of each group's difference from, or ratio to, everybody."""
+        """Return the limits of each group's difference from, or ratio to, the value of all people."""
         return Interval(*(self._of_everybody(kind, end) for end in self.rest.limits(kind, confidence)))
 
     def _of_everybody(self, kind: Kind, gap: FloatArray) -> FloatArray:
@@ -211,10 +213,10 @@ class Overall:
 
 
 def _function_overall_limits(values: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:
-    """Return limits of a function of rates in groups against everybody (MOVER).
+    """Return MOVER limits of a function of rates in groups against all people.
 
-    Everybody's rate is share · group + (1 - share) · rest. So the gap is a function of the rates of the group, those of
-    the rest, independent estimates with limits of their own, and the shares, which are those in the data.
+    The rate of all people is share · group + (1 - share) · rest. So the gap is a function of the group's rates and the
+    rest's rates, which are independent estimates with their own limits, and of the shares, which are taken as fixed.
     """
     function = values.metric.function
     if function is None:
@@ -237,7 +239,7 @@ def _function_overall_limits(values: GroupValues, kind: Kind, confidence: float 
 
 
 def _auc_limits(values: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:
-    """Return limits of a group's AUC against everybody's: the delta method with their covariance, Student's t."""
+    """Return Student's t limits of a group's AUC against the overall AUC: the delta method with their covariance."""
     value, trials = values.value, values.trials
     covariance = values.covariance if values.covariance is not None else np.full(len(value), np.nan)
     stderr = intervals.steady_stderr(value, values.stderr, trials)

@@ -1,4 +1,4 @@
-"""The cells of one model and one grouping as dense arrays, and the totals that metrics are functions of."""
+"""The cells of one model and one grouping as dense arrays, and the totals as input of custom metrics."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ TRANSFER = TransferLimit(
 
 @dataclass(frozen=True)
 class Totals:
-    """People (or weights) of each group by decision and outcome: the input of a custom metric.
+    """People (or weights) of each group by decision and outcome, the input of a custom metric.
 
-    All arrays have one shape with the groups on the last axis; the axes before it are resamples.
+    All arrays have the same shape. The last axis is the groups; the axes before it are resamples.
 
     Parameters
     ----------
-    tp, fp, fn, tn : selected and positive, selected and negative, not selected and positive, neither.
-    score, loss : sums of the scores and of the squared errors (0 for decisions).
+    tp, fp, fn, tn : people selected and positive, selected and negative, not selected and positive, and neither.
+    score, loss : the sums of scores and of squared errors (0 for decisions).
 
     Examples
     --------
@@ -54,17 +54,17 @@ class Totals:
 
     @property
     def n(self) -> FloatArray:
-        """All people of the group."""
+        """The number of all people in the group."""
         return self.tp + self.fp + self.fn + self.tn
 
     @property
     def selected(self) -> FloatArray:
-        """The people selected."""
+        """The number of selected people."""
         return self.tp + self.fp
 
     @property
     def positives(self) -> FloatArray:
-        """The people with the positive outcome."""
+        """The number of people with the positive outcome."""
         return self.tp + self.fn
 
 
@@ -75,10 +75,10 @@ class GroupCells:
     Parameters
     ----------
     labels : the groups, with "(missing)" last if present.
-    strata : the strata; one nameless stratum when groups are not compared within a factor.
-    n : rows, shape (strata, groups, 2, 2).
-    first : sums of weight, weighted score and weighted squared error, shape (strata, groups, 2, 2, 3).
-    second : sums of their products, shape (strata, groups, 2, 2, 3, 3).
+    strata : the strata; one unnamed stratum if groups are not compared within a factor.
+    n : the number of rows, shape (strata, groups, 2, 2).
+    first : the sums of weight, weighted score and weighted squared error, shape (strata, groups, 2, 2, 3).
+    second : the sums of the products of these three, shape (strata, groups, 2, 2, 3, 3).
     weighted : whether the table has survey weights.
     """
 
@@ -120,7 +120,7 @@ class GroupCells:
 
     @cached_property
     def orders(self) -> tuple[IntArray, IntArray]:
-        """The strata and the groups, the largest first and those of equal size by contents: no name matters."""
+        """The positions of strata and of groups by descending size, ties ordered by contents and not by name."""
         stratum, group, outcome, decision = (place.ravel() for place in np.indices(self.n.shape))
         with np.errstate(over="ignore"):
             sums = self.first.astype(np.float32)  # the last digits of sums depend on the order of the cells
@@ -129,7 +129,7 @@ class GroupCells:
         return largest_first(sizes[0], stratum, contents), largest_first(sizes[1], group, contents)
 
     def in_order(self) -> GroupCells:
-        """Return the cells in these orders."""
+        """Return the cells with strata and groups in the order of `orders`."""
         strata, groups = self.orders
         return replace(
             self,
@@ -141,7 +141,7 @@ class GroupCells:
         )
 
     def pooled(self) -> GroupCells:
-        """Return the cells with all strata added up."""
+        """Return the cells summed over all strata."""
         n, first, second = (part.sum(axis=0, keepdims=True) for part in (self.n, self.first, self.second))
         return replace(self, strata=("",), n=n, first=first, second=second)
 
@@ -160,7 +160,7 @@ class GroupCells:
 
 
 def state_codes(cells: Cells, key: str) -> IntArray:
-    """Return 1 for cells with the outcome, or selected by a model, and 0 for the others."""
+    """Return 1 for cells with the outcome (or selected by a model), and 0 for all other cells."""
     if key not in cells.codes:
         return np.zeros(len(cells.n), dtype=np.int64)
     is_yes = np.array([label == str(YES) for label in cells.labels[key]], dtype=np.int64)
@@ -168,7 +168,7 @@ def state_codes(cells: Cells, key: str) -> IntArray:
 
 
 def _unit_weights(cells: Cells) -> dict[str, FloatArray]:
-    """Return the sums with a weight of 1 for everybody."""
+    """Return the sums of cells, with weight sums from unit weights if there are no survey weights."""
     n = cells.n.astype(np.float64)
     sums = {"w": n, "ww": n, **cells.sums}
     return sums | {f"w{name}": cells.sums[name] for name in ("s", "l") if name in cells.sums}

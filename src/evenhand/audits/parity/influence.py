@@ -1,4 +1,4 @@
-"""Each person's influence on a metric, for comparing two audits of the same people."""
+"""Each person's influence on a metric, to compare two audits of the same people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenhand.table.decided import DecidedRows
 def influence(
     spec: ParitySpec, people: DecidedRows, model: str, members: BoolArray, metric: str
 ) -> tuple[float, FloatArray] | None:
-    """Return a group's metric with each person's influence on it; None if custom or undefined."""
+    """Return a group's metric and each person's influence on it; None for custom or undefined metrics."""
     if model in people.number:
         return _of_numbers(spec, people, model, members, NUMBER_METRICS.get(metric))
     row = None if metric in spec.custom else METRICS.get(metric)
@@ -41,7 +41,7 @@ def influence(
 def _of_numbers(
     spec: ParitySpec, people: DecidedRows, model: str, members: BoolArray, metric: ParityMetric | None
 ) -> tuple[float, FloatArray] | None:
-    """Return a mean of numbers, or a function of means, with each person's influence; None for quantiles."""
+    """Return a mean of numbers, or a function of means, and each person's influence on it; None for quantiles."""
     if metric is None or metric.of_number is None or metric.quantile is not None:
         return None
     if people.outcome is None and metric.of_number != "value":
@@ -63,16 +63,16 @@ def _of_numbers(
 def metric_influence(metric: ParityMetric, people: Columns, weight: FloatArray) -> tuple[float, FloatArray] | None:
     """Return a metric and each person's influence on it.
 
-    None where it is undefined or no function of sums.
+    Return None if the metric is undefined or not a function of sums.
 
-    For a ratio T = sum(w a) / sum(w b) the influence is w (a - T b) / sum(w b); for a function of rates the chain rule
-    adds up theirs.
+    For a ratio T = sum(w a) / sum(w b), the influence is w (a - T b) / sum(w b); for a function of rates, it is the
+    chain rule's sum of the rates' influences.
 
     Parameters
     ----------
     metric : any metric that is a ratio of sums or a function of such rates.
-    people : outcome, decision, people (1), score and loss, one entry a person.
-    weight : survey weights; 0 for people outside the group.
+    people : the columns outcome, decision, people (1), score and loss, with one entry per person.
+    weight : the survey weights; 0 for people outside the group.
 
     Examples
     --------
@@ -107,6 +107,6 @@ def _ratio_influence(ratio: Ratio, people: Columns, weight: FloatArray) -> tuple
 
 
 def _summands(terms: Terms, people: Columns) -> FloatArray:
-    """Return what each person adds to a sum of measures."""
+    """Return each person's contribution to a sum of measures."""
     parts = [number * MEASURES[name].expression(people) for name, number in terms]
     return np.asarray(sum(parts[1:], parts[0]))

@@ -1,4 +1,4 @@
-"""The sentences of the parity audit: findings, statuses, what was left out, and notes."""
+"""The sentences of the parity audit: findings, statuses, omissions and notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ say = Catalogue(
         "section": (AUDIT.title, AUDIT.question),
     },
 )
-"""Makes a message of the parity audit's sentences."""
+"""The catalogue of the parity audit."""
 
 SMALL = frozenset({"core.small", "parity.small_rarer", "core.few_clusters"})
 """The statuses of a group that is too small to be compared."""

@@ -1,4 +1,4 @@
-"""The table of group metrics. Options, tables, captions and docs are generated from it.
+"""The table of group metrics, the source of options, tables, captions and docs.
 
 A new ratio of sums is a new row; a new measure is a row of `MEASURES`.
 """
@@ -30,13 +30,13 @@ _EMPTY = {
     ("tp", "fp"): "nobody_selected",
     ("fn", "tn"): "everybody_selected",
 }
-"""Why a metric is undefined, by the measures of its denominator: a key of the audit's sentences."""
+"""The key of the sentence on an undefined metric, by the measures of its denominator."""
 
 
 def _ratio_of_sums(name: str, title: str, meaning: str, formula: str, **row: Any) -> ParityMetric:
-    """Return the row of a metric that is a ratio of sums.
+    """Return the definition of a metric that is a ratio of sums.
 
-    It is a rate unless the row says otherwise.
+    It is a rate by default; `row` can override this.
     """
     ratio = Ratio.parse(formula, MEASURES)
     empty = _EMPTY.get(tuple(name for name, _ in ratio.denominator), "nobody_counts")
@@ -71,7 +71,7 @@ _JACCARD = _ratio_of_sums(
     "share selected with the positive outcome among people selected or with the positive outcome",
     "tp / (tp + fp + fn)",
 )
-"""Not published: F1 is 2 J / (1 + J)."""
+"""Not a metric of its own, but the basis of F1 = 2 J / (1 + J)."""
 
 _TABLE = (
     _ratio_of_sums(
@@ -234,7 +234,7 @@ _TABLE = (
 
 
 def custom_metric(name: str) -> ParityMetric:
-    """Return the row of a user-defined metric."""
+    """Return the definition of a user-defined metric."""
     return ParityMetric(
         name=name,
         title=name,
@@ -274,7 +274,7 @@ WEIGHTED_F1 = ParityMetric(
 def weighted_f1(cells: Any) -> FloatArray:
     """Return the weighted F1 of groups from their cells.
 
-    It is no ratio of sums, so its interval is bootstrapped.
+    It is not a ratio of sums, so its interval is bootstrapped.
 
     Examples
     --------
@@ -291,16 +291,16 @@ def weighted_f1(cells: Any) -> FloatArray:
 
 
 BOOTSTRAPPED: dict[str, tuple[ParityMetric, Callable[[Any], FloatArray]]] = {"weighted_f1": (WEIGHTED_F1, weighted_f1)}
-"""Metrics that are no ratio of sums, computed only on request; their intervals are bootstrapped."""
+"""Metrics that are not ratios of sums, computed only on request, with bootstrap intervals."""
 
 ALL_METRICS = {**METRICS, **NUMBER_METRICS}
-"""These and the metrics of numbers."""
+"""The metrics of scores and decisions, and the metrics of numbers."""
 
 BUILT_IN = {**ALL_METRICS, **{name: metric for name, (metric, _) in BOOTSTRAPPED.items()}}
 """All metrics that can be requested by name."""
 
 DEFAULTS = tuple(name for name, metric in ALL_METRICS.items() if metric.default)
-"""The metrics computed when none is named."""
+"""The metrics computed if no metric is named."""
 
 NAMED_GAPS: dict[str, Alias] = {
     "traditional_parity": ("mean_score", "ratio", "worst_pair"),
@@ -309,6 +309,6 @@ NAMED_GAPS: dict[str, Alias] = {
     "equal_opportunity_difference": ("tpr", "difference", "worst_pair"),
     "predictive_equality_difference": ("fpr", "difference", "worst_pair"),
 }
-"""Gaps with established names in the literature. Traditional parity is that of the effort paper."""
+"""Gaps with established names in the literature; "traditional parity" is from the effort paper."""
 
 GAP_NAMES = {gap: name for name, gap in NAMED_GAPS.items()}

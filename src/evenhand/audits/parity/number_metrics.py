@@ -1,4 +1,4 @@
-"""The table of metrics of numbers, such as salaries, prices and grades, and of errors in predicting them."""
+"""The table of metrics of numbers, such as salaries, prices and grades, and of prediction errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRUTH = "It takes the recorded outcome for the truth; where outcomes are record
 
 
 def _number(name: str, title: str, meaning: str, of_number: OfNumber, **row: Any) -> ParityMetric:
-    """Return the row of a metric of numbers: a mean unless the row says otherwise."""
+    """Return the definition of a metric of numbers, by default a mean."""
     is_outcome = of_number in ("value", "outcome")
     row = {
         "unit": "amount",
@@ -37,7 +37,7 @@ def _number(name: str, title: str, meaning: str, of_number: OfNumber, **row: Any
 
 
 def _quantile(name: str, title: str, share: float, *, default: bool = True, headline: bool = False) -> ParityMetric:
-    """Return the row of a quantile of the numbers."""
+    """Return the definition of a quantile of the numbers."""
     return _number(
         name,
         title,

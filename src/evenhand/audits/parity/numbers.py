@@ -16,7 +16,7 @@ from evenhand.stats.types import FloatArray, IntArray
 from evenhand.table.rows import NumberRows
 
 _ROUNDING = 1e-13
-_MOST = 0.5  # of the variance of a group, by one person
+_MOST = 0.5  # the share of one person in a group's variance above which the mean is not informative
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,10 @@ class NumberPeople:
 
     Parameters
     ----------
-    rows : the numbers, sorted.
-    codes : the group of each row.
+    rows : the rows with their numbers, in sorted order.
+    codes : the group code of each row.
     groups : the number of groups.
-    tolerance : the largest error that counts as none, if the user gave one.
+    tolerance : the largest error counted as no error, or None.
     """
 
     rows: NumberRows
@@ -65,7 +65,7 @@ class NumberPeople:
         return self._sums[of_number]
 
     def _of_function(self, metric: ParityMetric) -> GroupValues:
-        """Return a function of means, such as the root mean squared error; its limits follow from theirs."""
+        """Return a function of means, such as the root mean squared error, with limits from the means' limits."""
         assert metric.function is not None  # noqa: S101
         rates = tuple(self.values(rate) for rate in metric.function.rates)
         of = metric.function.value
@@ -111,7 +111,7 @@ class NumberPeople:
 
     @cached_property
     def ordered_with_everybody(self) -> GroupQuantiles:
-        """The sorted numbers of all groups and, last, of everybody."""
+        """The sorted numbers of all groups and, last, of all people."""
         everybody = np.full_like(self.codes, self.groups)
         weight = None if self.rows.weight is None else np.tile(self.rows.weight, 2)
         codes = np.concatenate([self.codes, everybody])
@@ -122,9 +122,9 @@ class NumberPeople:
         return GroupQuantiles.build(self.rows.value, np.zeros_like(self.codes), self.rows.weight, 1)
 
     def influences(self, values: GroupValues) -> tuple[FloatArray, FloatArray]:
-        """Return by how much each person moves the value of their group, and that of everybody.
+        """Return each person's influence on the value of their group, and on the overall value.
 
-        Of a quantile it is the share of people who do not exceed it that they move.
+        For a quantile, it is the influence on the share of people at or below the quantile.
         """
         metric = values.metric
         if metric.quantile is not None:
@@ -139,14 +139,14 @@ class NumberPeople:
         return influences_on_means(values, self.codes, self.rows.weight)
 
     def numbers(self, of_number: OfNumber) -> FloatArray:
-        """Return a number of each person."""
+        """Return one kind of number for each person."""
         return number_of(of_number, self.rows.value, self.rows.outcome, self.tolerance)
 
 
 def number_of(
     of_number: OfNumber, value: FloatArray, outcome: FloatArray | None, tolerance: float | None
 ) -> FloatArray:
-    """Return a number of each person, from the prediction and the outcome.
+    """Return each person's number of a kind, computed from the prediction and the outcome.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def number_of(
 
 
 def influences_on_means(values: FloatArray, codes: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return w (x - m) / sum w of each person, m the mean of their cell.
+    """Return each person's influence w (x - m) / sum w on the mean m of their cell.
 
     Examples
     --------
@@ -190,8 +190,8 @@ class _Sums:
 
     Parameters
     ----------
-    people : the number of each person.
-    of : (5, 5, groups) sums of w^p z^k, with z the standardised number.
+    people : the numbers of people by group.
+    of : (5, 5, groups) the sums of w^p z^k, with the standardised number z.
     """
 
     people: GroupedValues
@@ -199,17 +199,17 @@ class _Sums:
 
     @property
     def rest(self) -> _Sums:
-        """The sums over everybody outside each group."""
+        """The sums over all people outside each group."""
         return replace(self, of=np.moveaxis(all_but_one(np.moveaxis(self.of, -1, 0)), 0, -1))
 
     @property
     def everybody(self) -> _Sums:
-        """The sums over everybody, as one group."""
+        """The sums over all people, as one group."""
         return replace(self, of=self.of.sum(axis=-1, keepdims=True))
 
     @cached_property
     def squares(self) -> FloatArray:
-        """Sums of (w e)², e the distance from the group's mean; a remainder below rounding is no spread."""
+        """The sums of (w e)², with e the distance from the group's mean; remainders below rounding are set to 0."""
         with np.errstate(all="ignore"):
             mean = self.of[1, 1] / self.of[1, 0]
             squares = self.of[2, 2] - 2.0 * mean * self.of[2, 1] + mean**2 * self.of[2, 0]
@@ -217,7 +217,7 @@ class _Sums:
 
     @property
     def largest_share(self) -> FloatArray:
-        """The share of one person in each group's sum of squares."""
+        """The largest share of one person in each group's sum of squares."""
         values, codes, (centre, spread) = self.people.values, self.people.codes, self.people.scale
         with np.errstate(all="ignore"):
             mean = centre + spread * self.of[1, 1] / self.of[1, 0]

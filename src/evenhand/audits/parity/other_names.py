@@ -1,4 +1,4 @@
-"""Names of other packages for the metrics and gaps of parity."""
+"""Other packages' names for the metrics and gaps of parity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evenhand.core.records import Kind
 
 
 def _other_names() -> Iterator[tuple[str, OtherName]]:
-    """Yield the names in scikit-learn, fairlearn and AIF360 with our metrics and gaps, or why there is none."""
+    """Yield names in scikit-learn, fairlearn and AIF360 with our equivalent, or the reason for none."""
     peers = {
         "true_positive_rate": "tpr",
         "recall": "tpr",
@@ -60,4 +60,4 @@ def _other_names() -> Iterator[tuple[str, OtherName]]:
 
 
 OTHER_NAMES: dict[str, OtherName] = dict(_other_names())
-"""Names of other packages, accepted wherever ours are."""
+"""Names of other packages, accepted in place of ours."""

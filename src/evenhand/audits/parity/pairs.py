@@ -1,4 +1,4 @@
-"""Pairs of groups, each with one test and the limits that invert it, for differences and ratios."""
+"""Pairs of groups with one test each, and with limits that invert it, for differences and ratios."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from evenhand.stats.two_rates import RateComparison, compare_rates, extreme_boun
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 from evenhand.stats.worst_pair import narrowest_ratio, smallest_alpha, widest_difference
 
-_CLEAR = 0.05  # the level of a report
+_CLEAR = 0.05  # the significance level of a report
 _MOST_DRAWN, _NEAR_LEAST = 50, 20.0
 
 
 class Pairs(Protocol):
-    """Comparisons of two groups each; the first group of all pairs has the higher value, or of none."""
+    """Comparisons of pairs of groups; the first group has the higher value in all pairs or in none."""
 
     @property
     def p_values(self) -> FloatArray:
-        """The p-value of equality of each pair, the same for both kinds of gap."""
+        """The p-value of equality of each pair, the same for differences and ratios."""
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on."""
+        """The basis of each pair's test and limits."""
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
-        """Return the limits of each pair's difference or ratio; they exclude equality exactly if p < 1 - confidence."""
+        """Return each pair's limits, which exclude equality if and only if p < 1 - confidence."""
 
 
 class GroupPairs(Pairs, Protocol):
-    """Comparisons of groups with each other."""
+    """Comparisons of groups with each other, including the worst pair."""
 
     def widest(self, kind: Kind, confidence: float) -> tuple[float, float]:
         """Return the limits of the largest difference, or of the smallest ratio, of all pairs.
 
-        The end near to equality holds for all pairs together (Bonferroni), because the data choose the pair. The far
-        end is the farthest limit of any pair: with the true worst pair, the limit of that pair suffices
+        The limit nearer to equality is simultaneous over all pairs (Bonferroni), because the data choose the pair. The
+        farther limit is the farthest limit of any pair, because only the limit of the true worst pair must hold
         (intersection-union; Berger 1982).
         """
 
 
 def worst_p(pairs: Pairs) -> float:
-    """Return the p-value of all groups being equal: the smallest of the pairs', times their number."""
+    """Return the p-value of equality of all groups: the smallest p-value of a pair times the number of pairs."""
     if isinstance(pairs, RatePairs):
         p = smallest_p(pairs.difference) * int((pairs.difference.method != "none").sum())
         return float(np.nan_to_num(min(1.0, p) if p >= 0 else np.inf))
@@ -62,14 +62,14 @@ def worst_p(pairs: Pairs) -> float:
 
 
 def p_value_of(pairs: Pairs, pair: int) -> float:
-    """Return the p-value of one pair, without those of all."""
+    """Return the p-value of one pair, without computing all p-values."""
     if isinstance(pairs, RatePairs):
         return float(pairs.difference.only(np.array([pair])).p_value[0])
     return float(pairs.p_values[pair])
 
 
 def make_pairs(a: GroupValues, b: GroupValues, *, of_worst: bool = False) -> GroupPairs:
-    """Return the comparison of groups, pairwise; `of_worst` of all pairs, those with the higher value first."""
+    """Return pairwise comparisons of groups; with `of_worst`, of all pairs with the higher value first."""
     if a.clusters is not None:
         return LimitPairs(partial(moved_limits, a, b), jumps=a.metric.method == "quantile")
     if a.metric.method == "rate" and _are_counts(a) and _are_counts(b):
@@ -90,13 +90,13 @@ def _either(a: BoolArray | None, b: BoolArray | None) -> BoolArray | None:
 
 
 def _are_counts(side: GroupValues) -> bool:
-    """Return whether rates are those of so many people: without survey weights, or if all are equal."""
+    """Return whether rates are ratios of counts of people: without survey weights, or with equal weights."""
     return not side.weighted or bool(np.allclose(side.trials, side.n, rtol=1e-9, atol=0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class RatePairs:
-    """Pairs of rates: see `evenhand.stats.two_rates`."""
+    """Pairs of rates, compared as in `evenhand.stats.two_rates`."""
 
     yes_a: FloatArray
     n_a: FloatArray
@@ -105,17 +105,17 @@ class RatePairs:
 
     @cached_property
     def difference(self) -> RateComparison:
-        """The differences, first minus second."""
+        """The comparison of differences, first minus second."""
         return compare_rates(self.yes_a, self.n_a, self.yes_b, self.n_b)
 
     @cached_property
     def ratio(self) -> RateComparison:
-        """The ratios, first over second."""
+        """The comparison of ratios, first over second."""
         return compare_rates(self.yes_a, self.n_a, self.yes_b, self.n_b, "ratio")
 
     @cached_property
     def inverse(self) -> RateComparison:
-        """The ratios, second over first."""
+        """The comparison of ratios, second over first."""
         return compare_rates(self.yes_b, self.n_b, self.yes_a, self.n_a, "ratio")
 
     @property
@@ -125,7 +125,7 @@ class RatePairs:
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on: "exact" or "asymptotic"."""
+        """The basis of each pair's test and limits: "exact" or "asymptotic"."""
         return [str(method) for method in self.difference.method]
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
@@ -142,14 +142,14 @@ class RatePairs:
             far = extreme_bound(self.difference, "upper", tail, "largest", near)
             return near, -extreme_bound(self.difference, "lower", tail, "smallest", -far)
         near = extreme_bound(self.inverse, "upper", near_tail, "smallest", 1.0)
-        if not self.inverse.has_limits.all():  # of two rates of 0, nothing is known
+        if not self.inverse.has_limits.all():  # two rates of 0 say nothing about their ratio
             return 0.0, near
         far = extreme_bound(self.inverse, "lower", tail, "smallest", near)
         return (1.0 / extreme_bound(self.inverse, "upper", tail, "largest", 1.0 / far) if far > 0 else 0.0), near
 
 
 class _ComparedPairs:
-    """Pairs of means, each with its comparison: see `evenhand.stats.permutation`."""
+    """Pairs of means, compared as in `evenhand.stats.permutation`."""
 
     @cached_property
     def compared(self) -> list[MeanComparison]:
@@ -163,7 +163,7 @@ class _ComparedPairs:
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on: see `MeanComparison`."""
+        """The basis of each pair's test and limits: see `MeanComparison`."""
         return [found.rests_on for found in self.compared]
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
@@ -184,11 +184,11 @@ class MeanPairs(_ComparedPairs):
     Parameters
     ----------
     people : the values of people in all groups.
-    first, second : (pairs, groups) whose people both sides of each pair are.
+    first, second : (pairs, groups) the masks of the groups on both sides of each pair.
     bounds : the lowest and highest possible value.
-    of_worst : whether only the worst pair matters: then of more than 50 pairs those far from deciding are compared by
-        moments.
-    one_person : (pairs,) whether one person makes up more than half of the variance of a side, if it is known.
+    of_worst : whether only the worst pair matters. If so, and if there are more than 50 pairs, pairs that cannot be
+        the worst are compared by moments.
+    one_person : (pairs,) whether one person contributes more than half of the variance of a side, or None if unknown.
     """
 
     people: PeopleOfGroups
@@ -211,7 +211,7 @@ class MeanPairs(_ComparedPairs):
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on: see `MeanComparison`."""
+        """The basis of each pair's test and limits: see `MeanComparison`."""
         if self.one_person is None:
             return super().rests_on
         return ["one person" if one else basis for one, basis in zip(self.one_person, super().rests_on, strict=True)]
@@ -219,11 +219,11 @@ class MeanPairs(_ComparedPairs):
 
 @dataclass(frozen=True, eq=False)
 class StandardisedPairs(_ComparedPairs):
-    """Pairs of rates standardised over strata: people change groups within their stratum.
+    """Pairs of rates standardised over strata; the test permutes people between groups within strata.
 
     Parameters
     ----------
-    yes, n : (strata, groups) how many people are counted, and all of them.
+    yes, n : (strata, groups) the number of counted people, and of all people.
     shares : (strata,) the weights of the strata.
     first, second : (pairs,) the groups of each pair.
     of_worst : see `MeanPairs`.
@@ -253,7 +253,7 @@ class StandardisedPairs(_ComparedPairs):
         )
 
     def _approximate(self, a: int, b: int) -> MeanComparison | None:
-        """Return the same by moments alone, however coarse; None without variance."""
+        """Return the comparison of two groups by moments alone; None without variance."""
         values, (first, second), strata = self._cells(a, b)
         cells = two_group_cells(values, first, second, strata=strata, shares=self.shares)
         if cells is None or not (cells.means().variance > 0).all():
@@ -263,27 +263,27 @@ class StandardisedPairs(_ComparedPairs):
         return comparison_of(cells.means(), "difference", "approximation", 1.0 / reference.kurtosis, reference, ends)
 
     def _cells(self, a: int, b: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray], IntArray]:
-        """Return values, both groups' people, and strata: of those counted, then of the others."""
+        """Return the values, both groups' counts and the strata of all cells, counted people first."""
         first, second = (np.append(self.yes[:, group], self.n[:, group] - self.yes[:, group]) for group in (a, b))
         strata = np.arange(self.shares.size)
         return np.repeat([1.0, 0.0], strata.size), (first, second), np.append(strata, strata)
 
 
 def _level(pairs: int) -> float:
-    """Return the smallest level at which one of so many pairs may decide."""
+    """Return the smallest level at which one of several pairs may decide."""
     return _CLEAR / MOST_FINDINGS / max(1, pairs)
 
 
 def _are_many(sides: Sequence[object], of_worst: bool) -> bool:
-    """Return whether pairs that cannot be the worst one are compared by moments."""
+    """Return whether there are so many pairs that pairs that cannot be the worst are compared by moments."""
     return of_worst and len(sides) > _MOST_DRAWN
 
 
 def _those_that_do_not_decide(rough: list[MeanComparison | None]) -> list[MeanComparison | None]:
-    """Return the comparisons by moments that cannot be the worst pair's limit or p-value; None for the others.
+    """Return comparisons by moments for pairs that cannot decide the worst pair's limit or p-value, else None.
 
-    A pair cannot be if its p-value is more than 20 times the smallest one, and its limits, twice as far from its
-    estimate, are not the farthest.
+    A pair cannot decide if its p-value is more than 20 times the smallest p-value, and if its limits would not be the
+    farthest even at twice their distance from the estimate.
     """
     found = [each for each in rough if each is not None]
     p = np.array([each.p_value for each in found])
@@ -298,19 +298,19 @@ def _those_that_do_not_decide(rough: list[MeanComparison | None]) -> list[MeanCo
 
 
 def _sizes(gaps: FloatArray, kind: str) -> FloatArray:
-    """Return how far gaps are from equality."""
+    """Return the distance of gaps from equality."""
     with np.errstate(all="ignore"):
         return np.abs(gaps if kind == "difference" else np.log(gaps))
 
 
 @dataclass(frozen=True, eq=False)
 class LimitPairs:
-    """Pairs of which limits are known at any confidence; p-values are the least alpha at which they exclude equality.
+    """Pairs compared by limits; a p-value is the smallest alpha at which the limits exclude equality.
 
     Parameters
     ----------
-    limits_at : the limits of all pairs, of a kind and at a confidence of each.
-    jumps : whether limits jump with the confidence, as order statistics do.
+    limits_at : the function that returns the limits of all pairs for a kind of gap and a confidence.
+    jumps : whether limits are step functions of the confidence, as order statistics are.
     """
 
     limits_at: Callable[[Kind, float | FloatArray], Interval]
@@ -328,7 +328,7 @@ class LimitPairs:
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on: those of the two groups."""
+        """The basis of each pair's test and limits: the limits of the two groups."""
         return ["group limits"] * self.limits("difference", 0.5).low.size
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
@@ -342,11 +342,12 @@ class LimitPairs:
 
 @dataclass(frozen=True, eq=False)
 class RootPairs:
-    """Pairs of square roots of means, such as root mean squared errors: the test is that of the means.
+    """Pairs of square roots of means, such as root mean squared errors, with the test of the means.
 
-    A ratio has the roots of their ratio's limits; a difference those of the means' difference over the sum of the
-    roots, since a - b = (a² - b²) / (a + b). The sum is estimated, too: so the limits are at least as far as those from
-    each root's own limits (MOVER), but for the end by which the test excludes equality.
+    The limits of a ratio are the square roots of the limits of the means' ratio. The limits of a difference are the
+    limits of the means' difference divided by the sum of the roots, because a - b = (a² - b²) / (a + b). The sum is an
+    estimate, too. So the limits are at least as wide as the MOVER limits from each root's own limits, except for a
+    limit by which the test excludes equality.
 
     Parameters
     ----------
@@ -366,7 +367,7 @@ class RootPairs:
 
     @property
     def rests_on(self) -> list[str]:
-        """What test and limits of each pair rest on: see `MeanComparison`."""
+        """The basis of each pair's test and limits: see `MeanComparison`."""
         return self.means.rests_on
 
     def limits(self, kind: Kind, confidence: float) -> Interval:
@@ -387,24 +388,24 @@ class RootPairs:
 
 
 def _widest(pairs: Pairs, kind: Kind, confidence: float, number: int) -> tuple[float, float]:
-    """Return the limits of the worst pair from those of all pairs."""
+    """Return the limits of the worst pair, computed from the limits of all pairs."""
     near, far = (pairs.limits(kind, level) for level in (intervals.bonferroni(confidence, number), confidence))
     return widest_difference(near, far) if kind == "difference" else narrowest_ratio(near, far)
 
 
 def moved_limits(a: GroupValues, b: GroupValues, kind: Kind, confidence: float | FloatArray) -> Interval:
-    """Return limits of a - b or a / b, pairwise, from each side's own limits (MOVER).
+    """Return MOVER limits of a - b or a / b, pairwise, from each side's own limits.
 
-    The two are independent, or have the correlation that clusters give them.
+    The two sides are independent, or correlated through common clusters.
 
-    It keeps the skewness that the sides' own limits have, which Welch's and Fieller's symmetric limits do not; with few
-    people and skewed scores those cover far too seldom.
+    MOVER keeps the asymmetry of the sides' own limits. Welch's and Fieller's limits are symmetric and have far too low
+    coverage with few people and skewed scores.
     """
     left, right = (side.limits(confidence, exact=True) for side in (a, b))
     correlation = 0.0 if a.clusters is None else a.clusters.correlation[a.places, b.places]
     if kind == "difference":
         return intervals.mover_difference(a.value, left, b.value, right, correlation)
     low, high = intervals.mover_ratio(a.value, left, b.value, right, correlation)
-    # For two zeros nothing is known, but that must not widen the limits over many pairs.
+    # Two zeros say nothing about their ratio, but must not widen the limits over many pairs.
     empty = (a.value == 0) & (b.value == 0) & ~np.isnan(left.low + right.low)
     return Interval(np.where(empty, 0.0, low), np.where(empty, np.inf, high))

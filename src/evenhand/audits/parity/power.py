@@ -1,9 +1,9 @@
 """The power of tests and thresholds of rates, by simulation.
 
-Rates are simulated on the plan's own groups. All groups have the same rate but one, the smallest, and the gap is
-widened until its test or its threshold decides in the wanted share of samples. Tests and verdicts are those of the
-audit (`evenhand.stats.two_rates`), at the level corrected for all pairs of groups and all questions of the plan
-(Bonferroni, where the audit itself uses Holm, which is never stricter).
+Rates are simulated for the plan's groups. All groups have the same rate except the smallest group, and the gap is
+widened until its test or threshold decides in the wanted share of samples. Tests and verdicts are the audit's
+(`evenhand.stats.two_rates`), with the level corrected for all pairs of groups and all questions of the plan. The
+correction is Bonferroni's; the audit uses Holm's, which is never stricter.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _BELOW: dict[tuple[str, ...], tuple[str, bool]] = {
     ("tp", "fp"): ("selection_rate", False),
     ("fn", "tn"): ("selection_rate", True),
 }
-"""The rate that gives the share of people in the denominator, and whether to take its complement."""
+"""The rate equal to the denominator's share of people (or, if True, its complement)."""
 
 
 @dataclass(frozen=True)
 class ExpectedRate:
-    """The expected rate of one metric in one grouping: the groups' names, their shares that count, the rate.
+    """The expected rate of a metric in one grouping: group names, shares that count, and the rate.
 
-    Groups that are too small for the audit are left out.
+    Groups too small for the audit are in `left_out`.
     """
 
     model: str | None
@@ -60,7 +60,7 @@ class ExpectedRate:
 
 @dataclass(frozen=True)
 class RateQuestion:
-    """A test (without a threshold) or a threshold of a rate, in one grouping of one model."""
+    """A question of the plan: a test or a threshold of a rate, in one grouping of one model."""
 
     metric: ParityMetric
     expected: ExpectedRate
@@ -68,12 +68,12 @@ class RateQuestion:
 
     @property
     def kind(self) -> Kind:
-        """Whether the question is about a difference or a ratio."""
+        """The kind of gap in question: a difference or a ratio."""
         return "ratio" if self.threshold is not None and self.threshold.kind == "ratio" else "difference"
 
 
 def lines(plan: PowerPlan) -> Iterator[PowerLine]:
-    """Yield what the tests and thresholds of the parity audit could show."""
+    """Yield the power of the parity audit's tests and thresholds."""
     spec = plan.specs.get("parity")
     if spec is None:
         return
@@ -99,7 +99,7 @@ def _are_numbers(plan: PowerPlan) -> bool:
 
 
 def _questions(plan: PowerPlan, spec: Spec) -> Iterator[RateQuestion]:
-    """Yield the tests of headline rates and the thresholds, in each of their groupings and models."""
+    """Yield the tests of headline rates and the thresholds, by grouping and model."""
     for metric in _tested_rates(spec):
         for expected in _expected_rates(plan, metric, needed=False):
             yield RateQuestion(metric, expected, None)
@@ -112,7 +112,7 @@ def _questions(plan: PowerPlan, spec: Spec) -> Iterator[RateQuestion]:
 
 
 def _known_metrics(spec: Spec) -> dict[str, ParityMetric]:
-    """Return the built-in metrics that no custom metric replaces."""
+    """Return the built-in metrics not replaced by a custom metric."""
     return {name: metric for name, metric in METRICS.items() if name not in getattr(spec, "custom", ())}
 
 
@@ -123,7 +123,7 @@ def _tested_rates(spec: Spec) -> list[ParityMetric]:
 
 
 def _expected_rates(plan: PowerPlan, metric: ParityMetric, *, needed: bool) -> Iterator[ExpectedRate]:
-    """Yield the expected rates of a metric: from the pilot, or from `[power]`."""
+    """Yield the expected rates of a metric, from the pilot or from `[power]`."""
     if plan.pilot is not None:
         yield from _expected_from_pilot(plan, metric)
         return
@@ -147,9 +147,9 @@ def _expected_rates(plan: PowerPlan, metric: ParityMetric, *, needed: bool) -> I
 
 
 def _planned_groups(plan: PowerPlan) -> Mapping[str, Mapping[str, float]]:
-    """Return the shares of the groups in `[power]`, by grouping.
+    """Return the shares of groups in `[power]` by grouping.
 
-    Each must be a grouping of the data.
+    Refuse names that are not groupings of the data.
     """
     if not plan.settings.groups:
         raise ConfigError(
@@ -167,7 +167,7 @@ def _planned_groups(plan: PowerPlan) -> Mapping[str, Mapping[str, float]]:
 
 
 def _expected_from_pilot(plan: PowerPlan, metric: ParityMetric) -> Iterator[ExpectedRate]:
-    """Yield the expected rates from the pilot's groups, without groups that are too small there."""
+    """Yield the expected rates from the pilot's groups, without groups too small in the pilot."""
     assert plan.pilot is not None  # noqa: S101
     from evenhand.audits.parity.audit import parity
 
@@ -183,14 +183,14 @@ def _expected_from_pilot(plan: PowerPlan, metric: ParityMetric) -> Iterator[Expe
 
 
 def _is_compared(row: Value, least: int) -> bool:
-    """Tell whether the audit compares a pilot's group: it is named, large enough and has a rate."""
+    """Return whether the audit compares a pilot's group: it is named, large enough, and has a rate."""
     return row.group not in UNNAMED and row.n >= least and row.value is not None
 
 
 def _expectation(
     plan: PowerPlan, model: str | None, grouping: str, groups: Sequence[tuple[str, float, float]]
 ) -> ExpectedRate:
-    """Return expectations from groups (name, share of the rows, rate), without those too small for the audit."""
+    """Return the expected rate from groups (name, share of the rows, rate), without groups too small for the audit."""
     least = plan.specs["parity"].min_count
     large = [row for row in groups if round(row[1] * plan.rows) >= least]
     names, left_out = (tuple(row[0] for row in groups if (row in large) is is_large) for is_large in (True, False))
@@ -200,7 +200,7 @@ def _expectation(
 
 
 def _rate_line(plan: PowerPlan, question: RateQuestion, confidence: float, family: int) -> PowerLine:
-    """Return what one test or threshold of a rate could show within its family."""
+    """Return the power of one test or threshold of a rate within its family."""
     expected, threshold = question.expected, question.threshold
     columns: dict[str, Any] = {
         "audit": "parity",
@@ -238,16 +238,16 @@ def _with_left_out(how: Message, plan: PowerPlan, expected: ExpectedRate) -> Mes
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Simulated rates of the groups, equal in all but one, and what the audit decides about them.
+    """Simulated rates of the groups, equal in all but one, with the audit's decisions on them.
 
     Parameters
     ----------
-    question : the test or the threshold.
-    people : of each group that count.
+    question : the test or threshold.
+    people : the number of people that count in each group.
     odd : the position of the group that differs.
-    draws : (S, G) uniform numbers, the same for all gaps.
-    confidence : that of the audit.
-    family : the number of tests, or of verdicts, of the plan.
+    draws : (samples, groups) uniform random numbers, the same for all gaps.
+    confidence : the confidence of the audit.
+    family : the number of tests (or of verdicts) in the plan.
     """
 
     question: RateQuestion
@@ -258,9 +258,9 @@ class _Simulation:
     family: int
 
     def smallest_shown(self, wanted: float) -> float | None:
-        """Return the smallest gap shown with the wanted power, by bisection.
+        """Return the smallest gap detected with the wanted power, by bisection.
 
-        None if the widest is not shown.
+        Return None if even the widest gap lacks the power.
         """
         rate = self.question.expected.rate
         below, above = 0.0, rate if self._downwards else 1.0 - rate
@@ -276,21 +276,21 @@ class _Simulation:
         return self.question.kind == "ratio" or self.question.expected.rate >= 0.5
 
     def shown(self, gap: float) -> BoolArray:
-        """Return the samples in which the difference, or a broken threshold, is shown.
+        """Return the mask of samples in which the difference, or a violation of the threshold, is significant.
 
-        Only pairs with the group that differs are looked at: the others are equal.
+        Only pairs that include the differing group are tested, because all other pairs are equal.
         """
         others = np.delete(np.arange(self.people.size), self.odd) if self._among_all else self._base
         return self._decision.shown(self._pairs(gap, np.full_like(others, self.odd), others))
 
     def met_without_gap(self) -> BoolArray:
-        """Return the samples without a gap in which the threshold is shown to be met, each threshold alone."""
+        """Return the mask of samples without a gap that show the threshold to be met, without a family correction."""
         sides = np.triu_indices(self.people.size, 1) if self._among_all else (np.array([self.odd]), self._base)
         return self._decision.met(self._pairs(0.0, *sides))
 
     @property
     def _among_all(self) -> bool:
-        """Whether the worst pair of all groups is compared, not a group with the reference or with everybody."""
+        """Whether all pairs of groups are compared, not only pairs with the reference group or all people."""
         threshold = self.question.threshold
         return threshold is None or threshold.against == "worst_pair"
 
@@ -312,7 +312,7 @@ class _Simulation:
         )
 
     def _pairs(self, gap: float, first: IntArray, second: IntArray) -> RateComparison:
-        """Return simulated rates of pairs of groups, samples in rows."""
+        """Return the simulated comparisons of pairs of groups, one sample per row."""
         from scipy.stats import binom
 
         rates = np.full(self.people.size, self.question.expected.rate)

@@ -14,10 +14,10 @@ _SECTION = """\
 
 
 class ParityProposing(Proposing):
-    """Proposes the audit for any table with groups and predictions."""
+    """Proposal of the audit for any table with groups and predictions."""
 
     def section(self, _seen: SeenFile) -> list[str]:
-        """Return the section's lines, with the settings commented out."""
+        """Return the lines of the section, with the settings commented out."""
         return [*_SECTION.splitlines(), ""]
 
 

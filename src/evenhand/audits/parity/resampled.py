@@ -1,7 +1,7 @@
-"""Bootstrap intervals, where no formula holds: standardised values and custom metrics.
+"""Bootstrap intervals for values without a formula: standardised values and custom metrics.
 
-Only draws of a metric's value in every group and over everybody are kept; contrasts are computed with their intervals,
-some groups at a time, so that many groups need little memory.
+Only draws of a metric's value in every group and over all people are stored. Contrasts are computed with their
+intervals, a few groups at a time, so that many groups need little memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Support = dict[str, BoolArray]
 TO_OVERALL = ("overall_difference", "overall_ratio")
 BLOCKS = ("value", *TO_OVERALL, "reference_difference", "reference_ratio")
 
-_MOST_DRAWS = 60_000_000  # numbers kept at a time: 480 MB
+_MOST_DRAWS = 60_000_000  # numbers in memory at a time: 480 MB
 _MOST_PAIRS = 60_000_000  # differences of pairs, limited to save time
 _SLICE = 250_000  # numbers per batch of intervals, which fit into the processor's cache
 _CELL_ORDER = ((0, 0), (0, 1), (1, 0), (1, 1))  # the fixed order of summation over cells
@@ -40,12 +40,12 @@ _CELL_ORDER = ((0, 0), (0, 1), (1, 0), (1, 1))  # the fixed order of summation o
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums by stratum, group (everybody last), outcome and decision; resamples, if any, on the last axis.
+    """Sums by stratum, group (all people last), outcome and decision; resamples are on the last axis.
 
     Parameters
     ----------
-    weight : people or weights, shape (strata, groups + 1, 2, 2, ...).
-    score, loss : sums of scores and of squared errors, the same shape; None for decisions.
+    weight : the sums of people or weights, shape (strata, groups + 1, 2, 2, ...).
+    score, loss : the sums of scores and of squared errors, of the same shape; None for decisions.
     """
 
     weight: FloatArray
@@ -55,13 +55,13 @@ class Sums:
 
     @classmethod
     def build(cls, shape: tuple[int, ...], counts: FloatArray, sums: FloatArray) -> Sums:
-        """Build from counts (..., cells) and row values (..., cells, values), as the bootstrap draws them.
+        """Build from bootstrap draws: counts (..., cells) and row values (..., cells, values).
 
         Parameters
         ----------
-        shape : (strata, groups, 2, 2).
-        counts : rows of each cell; they are the weights where there are no row values.
-        sums : sums of the row values (weight, score, loss), or of none.
+        shape : the shape of the cells: (strata, groups, 2, 2).
+        counts : the number of rows in each cell, used as weights if there are no row values.
+        sums : the sums of the row values (weight, score, loss), or an empty last axis.
         """
         values = np.moveaxis(sums, (-1, -2), (0, 1)) if sums.shape[-1] else np.moveaxis(counts, -1, 0)[None]
         strata, groups = shape[:2]
@@ -77,7 +77,7 @@ class Sums:
         return self._added[terms]
 
     def _add(self, coefficients: FloatArray) -> FloatArray:
-        """Add the cells times coefficients by (outcome, decision, row value), always in the same order."""
+        """Return the sum of cells times coefficients by (outcome, decision, row value), in a fixed order."""
         total: FloatArray | None = None
         for value, rows in ((WEIGHT, self.weight), (SCORE, self.score), (LOSS, self.loss)):
             for cell in _CELL_ORDER if rows is not None else ():
@@ -88,7 +88,7 @@ class Sums:
         return np.zeros_like(self.weight[:, :, 0, 0]) if total is None else total
 
     def totals(self, groups: slice) -> Totals:
-        """Return the input of a custom metric: resamples first, then strata, then groups."""
+        """Return the input of a custom metric, with axes for resamples, strata and groups."""
         names = ("tp", "fp", "fn", "tn", "score", "loss")
         return Totals(*(np.moveaxis(self.of(((name, 1.0),))[:, groups], (0, 1), (-2, -1)) for name in names))
 
@@ -96,12 +96,12 @@ class Sums:
 def metric_values(
     sums: Sums, metric: ParityMetric, custom: Custom | None, support: BoolArray | None = None
 ) -> FloatArray:
-    """Return a metric in every group and, last, over everybody: shape (groups + 1, ...).
+    """Return a metric in every group and, last, over all people: shape (groups + 1, ...).
 
     Parameters
     ----------
-    sums : with a single stratum, or with several and `support`.
-    metric, custom : what to compute; the user's own function or None.
+    sums : the sums of a single stratum; with `support`, of several strata.
+    metric, custom : the metric, and the user's function or None.
     support : the strata over which values are standardised.
     """
     with np.errstate(all="ignore"):
@@ -121,10 +121,10 @@ def metric_values(
 
 
 def _standardised(values: FloatArray, people: FloatArray, support: BoolArray) -> FloatArray:
-    """Return the mean over strata (the first axis), weighted by each stratum's share of the relevant people.
+    """Return the mean over strata (first axis), weighted by each stratum's share of the relevant people.
 
-    For a true positive rate these are the people with the positive outcome: so a group with everybody's mix of strata
-    keeps the rate it has.
+    For a true positive rate, the relevant people are the people with the positive outcome. So the rate of a group with
+    the overall mix of strata is unchanged.
     """
     share = people * support.reshape(-1, *(1,) * (people.ndim - 1))
     weighted = np.where(share[:, None] > 0, values * share[:, None], 0.0)
@@ -151,15 +151,15 @@ def _own_metric(name: str, custom: Custom, totals: Totals) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Resampled:
-    """The draws of several metrics in all groups and over everybody.
+    """The bootstrap draws of several metrics in all groups and over all people.
 
     Parameters
     ----------
-    metrics : their names.
+    metrics : the names of the metrics.
     groups, reference : the number of groups, and the position of the reference group.
-    draws : for each metric one column a group, and one for everybody.
+    draws : the draws of each metric, with one column per group and one for all people.
     blocks : the values and contrasts that BCa intervals may cover.
-    accelerate : computes BCa's accelerations, for each block those of all metrics and groups.
+    accelerate : the function that computes BCa's accelerations, by block, metric and group.
     """
 
     metrics: tuple[str, ...]
@@ -179,13 +179,13 @@ class Resampled:
         return Interval(*(ends[self.blocks.index(block)] for ends in self._intervals[metric, method, confidence]))
 
     def p_values(self, metric: str, block: str, method: Method) -> FloatArray:
-        """Return, for every group, the smallest alpha at which the interval of a block of differences excludes 0."""
+        """Return each group's smallest alpha at which the interval of a block of differences excludes 0."""
         if (metric, method) not in self._p_values:
             self.compute_intervals(metric, method, ())
         return np.asarray(self._p_values[metric, method][self.blocks.index(block)])
 
     def compute_intervals(self, metric: str, method: Method, confidences: Collection[float]) -> None:
-        """Compute and cache the p-values and the intervals of all of a metric's blocks at some confidences."""
+        """Compute and cache a metric's p-values, and the intervals of all its blocks at several confidences."""
         missing = [confidence for confidence in confidences if (metric, method, confidence) not in self._intervals]
         if not missing and (metric, method) in self._p_values:
             return
@@ -202,23 +202,23 @@ class Resampled:
             self._intervals[metric, method, confidence] = self._joined(parts)
 
     def _joined(self, parts: Sequence[Interval]) -> Interval:
-        """Return the intervals of all groups; undefined where the draws do not vary."""
+        """Return the intervals of all groups; they are undefined where the draws do not vary."""
         low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
         still = low == high  # without variation, people who would make a difference were not drawn; that proves nothing
         return Interval(*(np.where(still, np.nan, end) for end in ends))
 
     def _by_block(self, numbers: Sequence[FloatArray]) -> FloatArray:
-        """Join results of successive groups into an array of blocks and groups."""
+        """Join the results of successive groups into an array (blocks, groups)."""
         return np.concatenate([part.reshape(len(self.blocks), -1) for part in numbers], axis=1)
 
     def _parts(self, metric: str) -> Iterator[Draws]:
-        """Yield the draws of all blocks, some groups at a time."""
+        """Yield the draws of all blocks, a few groups at a time."""
         most = max(1, _SLICE // (len(self.blocks) * len(self.draws.values)))
         for start in range(0, self.groups, most):
             yield self._part(metric, slice(start, min(start + most, self.groups)))
 
     def _part(self, metric: str, groups: slice) -> Draws:
-        """Return the draws of all blocks for some groups, block after block, each group's contiguous in memory."""
+        """Return the draws of all blocks for a few groups, ordered by block and contiguous by group."""
         position, columns = self.metrics.index(metric), self._columns(metric)
         estimate, values = self.draws.estimate[columns], self.draws.values[:, columns].T
         drawn = np.empty((len(self.blocks), groups.stop - groups.start, values.shape[1]))
@@ -241,7 +241,7 @@ class Resampled:
     def widest_gap(
         self, metric: str, groups: IntArray, kind: Kind, confidence: float
     ) -> tuple[tuple[float, float], float]:
-        """Return limits of the worst pair's gap from one max-t band over all pairs of groups, and its p-value."""
+        """Return the worst pair's max-t limits, simultaneous over all pairs of groups, and its p-value."""
         key = (metric, tuple(groups.tolist()), kind, confidence)
         if key not in self._widest:
             self._widest[key] = self._widest_gap(metric, groups, kind, confidence)
@@ -264,7 +264,7 @@ class Resampled:
 
 
 class DrawCache:
-    """A cache of recent draws, shared by limits at several confidences and bounded in memory."""
+    """A cache of recent draws, shared by several confidences and bounded in memory."""
 
     def __init__(self) -> None:
         self._batches: list[tuple[object, Resampled]] = []
@@ -274,19 +274,20 @@ class DrawCache:
         return next((drawn for owner, drawn in self._batches if owner is source and metric in drawn.metrics), None)
 
     def make_room(self, numbers: int) -> None:
-        """Drop the oldest draws until a number of new values fits."""
+        """Drop the oldest draws until the cache has room for a number of new values."""
         while self._batches and numbers + sum(drawn.draws.values.size for _, drawn in self._batches) > _MOST_DRAWS:
             self._batches.pop(0)
 
     def keep(self, source: object, drawn: Resampled) -> None:
-        """Add the draws of an analysis."""
+        """Add the draws of an analysis to the cache."""
         self._batches.append((source, drawn))
 
 
 def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) -> tuple[Interval, float]:
-    """Return joint (max-t) intervals of the differences of all pairs of columns, without holding them all at once.
+    """Return max-t intervals of the differences of all pairs of columns, in batches to save memory.
 
-    The p-value is that of no difference at all: the share of draws whose largest distance is at least that from 0.
+    The p-value tests that there is no difference: it is the share of draws whose largest deviation is at least the
+    largest standardised difference from 0.
     """
     i, j = np.triu_indices(len(estimate), 1)
     centre, around = estimate[i] - estimate[j], (values - estimate).T
@@ -309,7 +310,7 @@ def _pairwise_band(estimate: FloatArray, values: FloatArray, confidence: float) 
 
 
 def _contrast(block: str, value: FloatArray, everybody: FloatArray, base: FloatArray) -> FloatArray:
-    """Return a block of draws: values, or their differences from and ratios to everybody or the reference."""
+    """Return a block of draws: values, or their differences from or ratios to the reference or all people."""
     if block == "value":
         return value
     against = everybody if block in TO_OVERALL else base
@@ -325,17 +326,17 @@ def resample_groups(
     support: Support | None = None,
     blocks: tuple[str, ...] = BLOCKS,
 ) -> Iterator[Resampled]:
-    """Resample the cells and yield draws of the metrics, in order, in batches that fit into memory.
+    """Resample the cells, and yield draws of the metrics in order, in batches that fit into memory.
 
-    The draws depend on the contents of the cells alone, on neither a name nor a seed.
+    The draws depend on the contents of the cells alone, not on names or a seed.
 
     Parameters
     ----------
-    cells : with one stratum; or with several and `support`, for values standardised over strata.
+    cells : the cells of one stratum; with `support`, of several strata to standardise over.
     metrics : the metrics, each with the user's function or None.
-    reference : position of the reference group.
-    resamples : how many.
-    support : for each metric the strata in which every compared group can be compared.
+    reference : the position of the reference group.
+    resamples : the number of resamples.
+    support : the strata in which every compared group has enough people, by metric.
     blocks : the values and contrasts for BCa intervals; fewer blocks make their accelerations faster.
     """
     groups = len(cells.labels)
@@ -358,13 +359,13 @@ def resample_groups(
 
 
 def _statistic(shape: tuple[int, ...], places: IntArray, metrics: Metrics, support: Support) -> Statistic:
-    """Return the function from cells to values: each metric's groups, then everybody.
+    """Return the function that maps cells to the values of each metric in all groups and then over all people.
 
     Parameters
     ----------
-    shape : of the cells.
-    places : the position in the cells of each group and, last, of everybody.
-    metrics, support : the metrics, and the strata of each that is standardised.
+    shape : the shape of the cells.
+    places : the positions in the cells of each group and, last, of all people.
+    metrics, support : the metrics, and the strata that standardised metrics use.
     """
 
     def statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
@@ -376,7 +377,7 @@ def _statistic(shape: tuple[int, ...], places: IntArray, metrics: Metrics, suppo
 
 
 def _contrasts(statistic: Statistic, groups: int, reference: int, blocks: tuple[str, ...]) -> Statistic:
-    """Return the function from cells to blocks, each of all metrics and groups."""
+    """Return the function that maps cells to blocks of contrasts, each by metric and group."""
 
     def contrasts(counts: FloatArray, sums: FloatArray) -> FloatArray:
         values = statistic(counts, sums).reshape(*counts.shape[:-1], -1, groups + 1)
@@ -387,5 +388,5 @@ def _contrasts(statistic: Statistic, groups: int, reference: int, blocks: tuple[
 
 
 def _accelerations(moments: CellMoments, statistic: Statistic) -> FloatArray:
-    """Return BCa's accelerations of a statistic; the two draws are discarded."""
+    """Return BCa's accelerations of a statistic; the two draws needed for them are discarded."""
     return resample(moments, statistic, resamples=2, rng=np.random.default_rng(0)).acceleration

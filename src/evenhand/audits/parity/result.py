@@ -16,7 +16,7 @@ from evenhand.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityGap(Gap):
-    """A gap between two groups, or between a group and everybody."""
+    """A gap between two groups, or between a group and all people."""
 
     name: str | None = column("the gap's own name in the literature, where it has one", None, reveals="name")
     differs: bool | None = column(
@@ -33,7 +33,7 @@ class ParityGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRecord(Record):
-    """The share with the positive outcome, or the mean outcome, of a group's people whose scores are in one bin."""
+    """The share of positive outcomes, or the mean outcome, of a group's people in one score bin."""
 
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
@@ -50,12 +50,12 @@ class CalibrationRecord(Record):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ParityResult(Result):
-    """Group values, gaps and calibration with their intervals.
+    """Group values, gaps and calibration, with their intervals.
 
     Parameters
     ----------
     values, gaps, calibration : the tables, as records.
-    favourable : for each model the side of the decision that is good for the person, if the user gave it.
+    favourable : the side of each model's decision that is good for a person, or None if it was not set.
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT

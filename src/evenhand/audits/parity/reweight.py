@@ -1,4 +1,4 @@
-"""Verdicts of the parity audit under other shares of groups; `stats/weighted.py` has the formulas."""
+"""Verdicts of the parity audit under other shares of groups; the formulas are in `stats/weighted.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParityReweighter:
-    """Judges verdicts of the parity audit among weighted people."""
+    """Computes verdicts of the parity audit for reweighted people."""
 
     table: Table
     result: ParityResult
@@ -46,11 +46,11 @@ class ParityReweighter:
         return None
 
     def depends_on(self, finding: Finding, column: str) -> bool:
-        """Tell whether shares of a column matter: of the finding's own columns only for a gap to everybody."""
+        """Return whether a column's shares matter; the finding's own columns matter only against all people."""
         return finding.against == "overall" or column not in self.table.groupings[str(finding.grouping)]
 
     def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
-        """Return the reweighted number with its limits, and the verdict."""
+        """Return the reweighted value with its limits, and its verdict."""
         sums, labels = self._sums(finding, mix)
         confidence = self.result.spec.confidence
         bounds = None
@@ -71,7 +71,7 @@ class ParityReweighter:
         return judged, judge(threshold_of(finding), *judged)
 
     def _compared(self, finding: Finding, labels: tuple[str, ...]) -> list[int]:
-        """Return the groups that the finding compares: one, two with the group first, or all of a worst pair."""
+        """Return the positions of the compared groups: one, two, or all groups of a worst pair."""
         if finding.kind is None:
             return [labels.index(str(finding.group))]
         if finding.against == "reference":
@@ -80,7 +80,7 @@ class ParityReweighter:
         return [labels.index(value.group) for value in self.result.rows("values", **coordinates) if value.status == OK]
 
     def _sums(self, finding: Finding, mix: Mix) -> tuple[Moments, tuple[str, ...]]:
-        """Return the sums of a metric by group and value of the other column."""
+        """Return a metric's sums by group and by value of the other column, with the groups' labels."""
         model, spec, metric = str(finding.model), self.result.spec, METRICS[finding.metric]
         scored = self.table.has_scores(model)
         cells = (

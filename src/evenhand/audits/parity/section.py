@@ -1,4 +1,4 @@
-"""The parity part of a report: charts, tables and how the numbers were computed."""
+"""The report section on parity: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parts(result: ParityResult) -> Iterator[Figure | DisplayTable]:
 
 
 def _metric_table(result: ParityResult) -> DisplayTable:
-    """Return what each metric is, with its formula and source."""
+    """Return the table of metrics with their meaning, formula and source."""
     known = result.spec.known_metrics()
     computed = (known[name] for name in dict.fromkeys(record.metric for record in result.values))
     columns: Mapping[str, Callable[[ParityMetric], Cell]] = {
@@ -78,7 +78,7 @@ def _metric_table(result: ParityResult) -> DisplayTable:
 
 
 def _each_contrast_once(gaps: Sequence[ParityGap]) -> list[ParityGap]:
-    """Return the gaps; of two groups only the worst pair, since all their gaps are one contrast."""
+    """Return the gaps to list; with two groups only the worst pair, because all gaps are one contrast."""
     to_overall = Counter((gap.model, gap.metric, gap.kind) for gap in gaps if gap.against == "overall")
     return [gap for gap in gaps if gap.against == "worst_pair" or to_overall[gap.model, gap.metric, gap.kind] != 2]
 
@@ -124,7 +124,7 @@ def _value_figure(result: ParityResult, grouping: str) -> Figure:
 
 
 def _extremes(result: ParityResult, grouping: str, name: str) -> str:
-    """Describe the highest and lowest groups of a panel."""
+    """Describe the highest and the lowest group in a panel."""
     metric = result.metrics[name]
     in_points = metric.style() == "percent"
     style, unit = "points" if in_points else metric.style(), " percentage points" if in_points else ""
@@ -157,9 +157,9 @@ def _calibration_figure(result: ParityResult, grouping: str) -> Figure:
 
 
 def _calibration_in_words(result: ParityResult, grouping: str) -> str:
-    """Describe, for every group, the largest first, the bin in which score and outcome are farthest apart.
+    """Describe each group's bin with the largest distance between score and outcome, largest groups first.
 
-    Of scores that are no probabilities, the outcome in the lowest and in the highest bin.
+    For scores outside 0 to 1, describe the outcome in the lowest and the highest bin.
     """
     groups: dict[tuple[str, str], list[CalibrationRecord]] = {}
     for record in result.rows("calibration", grouping=grouping):
@@ -208,7 +208,7 @@ def _calibration_table(result: ParityResult, grouping: str) -> DisplayTable:
 
 
 def methods(result: ParityResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     spec = result.spec
     computed = [spec.known_metrics()[name] for name in dict.fromkeys(record.metric for record in result.values)]
     if any(note.id == "parity.clustered" for note in result.notes):
@@ -229,7 +229,7 @@ def methods(result: ParityResult) -> Iterator[Method]:
 
 
 def _methods_of_people(spec: ParitySpec, computed: Sequence[ParityMetric]) -> Iterator[Method]:
-    """Yield how the numbers of independent people were computed."""
+    """Yield the methods for independent rows."""
     if any(metric.of_number is not None for metric in computed):
         yield from _number_methods()
     rates = [metric for metric in computed if metric.of_number is None]

@@ -1,4 +1,4 @@
-"""Means of numbers standardised over strata: what each group's would be with everybody's mix of strata."""
+"""Means of numbers standardised over strata: each group's mean under the overall mix of strata."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from evenhand.stats.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class StratifiedPeople:
-    """Numbers of people in strata, of whom any two sets of groups can be compared.
+    """Numbers of people in strata, to compare any two sets of groups.
 
     Parameters
     ----------
-    values, codes, strata, weights : of each person the number, the group, the stratum, and the weight, if any.
+    values, codes, strata, weights : each person's number, group, stratum, and weight (None without weights).
     groups : the number of groups.
     shares : the share of each stratum in the standardised means.
     """
@@ -41,7 +41,7 @@ class StratifiedPeople:
         alpha: float = 0.05,
         level: float | None = None,
     ) -> MeanComparison:
-        """Return the comparison of two sets of groups, whose people are permuted within strata: see `compare_means`."""
+        """Return the comparison of two sets of groups by permutation within strata: see `compare_means`."""
         in_first, in_second = (np.isin(self.codes, groups) for groups in (first, second))
         used = in_first | in_second
         return compare_means(
@@ -57,12 +57,12 @@ class StratifiedPeople:
         )
 
     def approximate(self, *_: object) -> None:
-        """Return None: these people are always compared exactly."""
+        """Return None, because standardised means are always compared by permutation."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StandardisedPeople(NumberPeople):
-    """The numbers of people in groups, whose means are standardised.
+    """The numbers of people in groups, with means standardised over strata.
 
     Parameters
     ----------
@@ -74,9 +74,10 @@ class StandardisedPeople(NumberPeople):
     number: int
 
     def _mean(self, metric: ParityMetric) -> GroupValues:
-        """Return a standardised mean, sum of p m over strata, p the stratum's share of everybody.
+        """Return a standardised mean: the sum over strata of p m, with p the stratum's share of all people.
 
-        Its variance is the sum of p² v, and its third moment the sum of p³ times those of the strata's means.
+        Its variance is the sum of p² v, with v the variance of the stratum's mean. Its third moment is the sum of p³
+        times the third moments of the strata's means.
         """
         assert metric.of_number is not None  # noqa: S101
         of_cells = self._cells.values(metric)
@@ -111,18 +112,18 @@ class StandardisedPeople(NumberPeople):
 
     @cached_property
     def shares(self) -> FloatArray:
-        """The share of each stratum of everybody."""
+        """The share of each stratum among all people."""
         mass = np.bincount(self.strata, weights=self.rows.weight, minlength=self.number)
         return np.asarray(mass / mass.sum(), dtype=np.float64)
 
     @cached_property
     def _cells(self) -> NumberPeople:
-        """The people by group and stratum."""
+        """The people by combination of group and stratum."""
         return NumberPeople(self.rows, self.codes * self.number + self.strata, self.groups * self.number)
 
 
 def standardised(people: NumberPeople, strata: IntArray, used: Sequence[int] | IntArray) -> StandardisedPeople:
-    """Return the people of some strata, for standardised means."""
+    """Return the people in the used strata, for standardised means."""
     place = np.full(int(strata.max(initial=0)) + 1, -1, dtype=np.int64)
     place[used] = np.arange(len(used))
     inside = place[strata] >= 0

@@ -1,4 +1,4 @@
-"""Small counts of a parity audit: strata and score bins."""
+"""Rules for small counts in a parity audit: strata and score bins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BINS = (5, 4, 3, 2)
 
 
 class ParityWithholder(Withholder[ParitySpec]):
-    """Leaves out or coarsens strata and score bins; counts by group, outcome and decision are never small."""
+    """Withholder that drops or coarsens strata and score bins; other counts of the audit are never small."""
 
     by_decision: ClassVar[bool] = True
 
@@ -28,7 +28,7 @@ class ParityWithholder(Withholder[ParitySpec]):
         if spec.within and (is_entangled or _small_strata(table, spec.within, least)):
             changed["within"] = ()
             notes.append(say("strata_withheld" if is_entangled else "small_strata_withheld", factors=spec.within))
-        of_numbers = any(map(table.has_numbers, table.models))  # bins hold equally many people, whoever they are
+        of_numbers = any(map(table.has_numbers, table.models))  # quantile bins have equal numbers of people
         bins = None if is_entangled or of_numbers else _enough_bins(table, spec, least)
         changed |= {} if bins is None else {"bins": bins}
         notes += _bin_notes(table, spec, bins, is_entangled=is_entangled)
@@ -37,7 +37,7 @@ class ParityWithholder(Withholder[ParitySpec]):
 
 
 def _bin_notes(table: Table, spec: ParitySpec, bins: int | None, *, is_entangled: bool) -> Iterator[Message]:
-    """Yield notes on the calibration that is left out: some score bins, or all of it."""
+    """Yield notes on omitted calibration: fewer score bins, or no calibration at all."""
     binned = (table.has_scores(model) or table.has_numbers(model) for model in table.models)
     scored = table.roles.outcome is not None and any(binned)
     if bins is not None and bins != spec.bins:
