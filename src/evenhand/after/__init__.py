@@ -1,1 +1,1 @@
-"""Computations on finished audits: periods, population shift, legal profiles, small counts."""
+"""Computations on finished audits: gaps over time, population shift, legal profiles, and small counts."""

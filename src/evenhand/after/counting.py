@@ -24,5 +24,5 @@ def counting_audit() -> str:
 
 
 def counting_result(results: Mapping[str, Result]) -> Result | None:
-    """Return the first result of a run whose audit counts people; None where there is none."""
+    """Return the first result of an audit that counts people, or None."""
     return next((result for result in results.values() if result.descriptor.counts is not None), None)

@@ -43,7 +43,7 @@ _PARTS = {
     "month": r"(?P<part>0?[1-9]|1[0-2])",
     "named": r"(?P<name>[^\W\d]{3,})\.?",
 }
-"""Words for the parts of a year, before or after the year; those with a letter also stand alone."""
+"""Patterns of parts of a year, before or after the year or alone."""
 _DATES = (
     r"(?P<year>\d{4})-(?P<part>\d\d)-(?P<day>\d\d)",
     r"(?P<day>\d\d?)\.(?P<part>\d\d?)\.(?P<year>\d{4})",
@@ -51,7 +51,7 @@ _DATES = (
 
 
 def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection[str] = ()) -> Extra:
-    """Return every headline rate in every period, and which gaps have drifted.
+    """Return every headline rate in every period, and the tests of drift of the gaps.
 
     People without a period are left out. `result` belongs to the audit that counts people.
     """
@@ -97,9 +97,9 @@ def gaps_over_time(table: Table, result: Result, period: str, hidden: Collection
 
 
 def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[str, ...], IntArray]:
-    """Return the periods in order and the period of each cell.
+    """Return the periods in order, and the period's position for each cell.
 
-    Unknown periods get the number after the last.
+    Unknown periods get the position after the last period.
     """
     codes, named = cells.joint([period])
     labels = in_time([label for label in named if label not in UNNAMED and label not in hidden])
@@ -115,7 +115,7 @@ def _periods(cells: Cells, period: str, hidden: Collection[str]) -> tuple[tuple[
 
 
 def in_time(labels: Sequence[str]) -> tuple[str, ...]:
-    """Sort periods: by the calendar where all follow one pattern, else alphabetically.
+    """Sort periods by the calendar if all have the same pattern, else alphabetically.
 
     >>> in_time(["April", "February", "January"]), in_time(["Q1 2026", "Q4 2025"])
     (('January', 'February', 'April'), ('Q4 2025', 'Q1 2026'))
@@ -125,14 +125,14 @@ def in_time(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _positions(labels: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
-    """Return each period's position in time, or None where a period is unknown or the patterns differ."""
+    """Return the positions of periods in time, or None if a period is not recognised or the patterns differ."""
     matches = {label: when for label in labels if (when := _match_period(label)) is not None}
     one_way = len({pattern for pattern, _ in matches.values()}) == 1
     return {label: time for label, (_, time) in matches.items()} if one_way and len(matches) == len(labels) else None
 
 
 def _match_period(label: str) -> tuple[str, tuple[int, ...]] | None:
-    """Return a period's pattern and position: Q1 2026, 2026-Q1, Jan 2026, 2026-W05, 03/2026, 7."""
+    """Return the pattern and position of a period such as Q1 2026, 2026-Q1, Jan 2026, 2026-W05, 03/2026 or 7."""
     text = label.strip().casefold()
     if text.isdecimal():
         return "number", (int(text),)
@@ -163,7 +163,7 @@ def _match_year_part(part_name: str, groups: dict[str, str]) -> tuple[str, tuple
 
 
 def _order_notes(labels: Sequence[str]) -> Iterator[Message]:
-    """Yield a note where the periods are in alphabetical order for want of dates."""
+    """Yield a note if the periods are in alphabetical order because they are not dates."""
     padded = len({len(label) for label in labels}) == 1 and all(label[:1].isdigit() for label in labels)
     if not padded and _positions(labels) is None:
         yield say("alphabetical", first=labels[0], last=labels[-1])
@@ -183,7 +183,7 @@ def _period_records(
     confidence: float,
     gaps: tuple[FloatArray, FloatArray, FloatArray] | None,
 ) -> Iterator[Period]:
-    """Yield the periods of a group with its gaps; without gaps, those of the reference group."""
+    """Yield the periods of a group with its gaps; if `gaps` is None, the periods of the reference group."""
     n, hits = (rate.other_n, rate.other_hits) if gaps is None else (rate.n, rate.hits)
     so_far = np.cumsum(n)
     with np.errstate(all="ignore"):
@@ -213,9 +213,9 @@ def _period_records(
 def _holm_adjusted_drifts(series: Sequence[GroupSeries], alpha: float) -> list[GapChanges]:
     """Return the drift of all gaps, adjusted by Holm's procedure.
 
-    Gaps without drift so far are tested again at the error that is left. A gap without drift is reported with a
-    chance of alpha at most, however often the data are checked: the first of them is reported at alpha / m with m no
-    less than the number of such gaps (Holm 1979), and each holds its level at all times.
+    Gaps without a detected drift are tested again at the remaining error. The probability to report any gap that has
+    no drift is at most alpha, however often the data are checked: the first such report is at the level alpha / m,
+    with m at least the number of gaps without drift (Holm 1979), and every test has its level at all times.
     """
     drifts: dict[int, GapChanges] = {}
     rest = list(range(len(series)))
@@ -229,7 +229,7 @@ def _holm_adjusted_drifts(series: Sequence[GroupSeries], alpha: float) -> list[G
 
 
 def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], changes: GapChanges) -> Drift:
-    """Test whether the gap from some period on differs from the gap before it, and find the clearest period."""
+    """Test whether a gap changed in some period, and return the test with the clearest change."""
     sides: dict[str, Any] = {"group": rate.group, "reference": rate.reference}
     where = shared("model_place", model=rate.model, place=shared("by", grouping=rate.grouping))
     arguments: dict[str, Argument] = {"where": where, "title": rate.metric.title_in_sentence, **sides}
@@ -258,9 +258,9 @@ def _drift(audit: str, rate: GroupSeries, labels: Sequence[str], changes: GapCha
 
 
 def _clearest_period(changes: GapChanges) -> int:
-    """Return the change whose limits lie farthest from 0.
+    """Return the position of the change with limits farthest from 0.
 
-    It began no later than a change was first shown. With drift, only changes up to the last period count.
+    The change must begin no later than the first significant change. Changes up to the last period take precedence.
     """
     began = np.where(changes.start <= _first_shown(changes), changes.nearest, -np.inf)
     last = np.where(changes.look == changes.look.max(), began, -np.inf)
@@ -268,12 +268,12 @@ def _clearest_period(changes: GapChanges) -> int:
 
 
 def _first_shown(changes: GapChanges) -> int:
-    """Return the first period after which a change could be shown."""
+    """Return the first period after which a change is significant."""
     return int(changes.look[changes.nearest > 0].min())
 
 
 def _mean_rates(rate: GroupSeries, first: int, end: int) -> tuple[float, float]:
-    """Return the mean rates of a group and of its reference over periods, by the weights of Mantel and Haenszel."""
+    """Return the mean rates of a group and its reference over periods, by Mantel-Haenszel weights."""
     n, m = rate.n[first:end], rate.other_n[first:end]
     defined = (n > 0) & (m > 0)
     weights = n[defined] * m[defined] / (n[defined] + m[defined])

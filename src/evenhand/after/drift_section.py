@@ -1,4 +1,4 @@
-"""The report's section on gaps over time: drifts, charts by period, and tables."""
+"""The report section on gaps over time: drifts, charts by period, and tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from evenhand.messages.formats import show, show_confidence
 
 _MOST_PANELS, _MOST_NAMED = 12, 6
 _MOST_TOGETHER = 4
-"""The most groups whose intervals are legible in one panel; of more, those that changed or are large have one each."""
+"""The maximum number of groups in one panel; with more groups, changed and large groups have a panel each."""
 
 
 _METHODS = tuple(method("evenhand.after", key) for key in ("drift", "so_far"))
 
 
 class _PanelKey(NamedTuple):
-    """Coordinates of a panel; without a group, a panel of all groups."""
+    """The coordinates of a panel; a panel without a group shows all groups."""
 
     audit: str
     metric: str
@@ -32,13 +32,13 @@ class _PanelKey(NamedTuple):
     group: str | None = None
 
     def name(self, after_model: str = ": ") -> str:
-        """Return the model, the metric and the group."""
+        """Return the name of the panel: model, metric and group."""
         of = "" if self.group is None else f", {self.group}"
         return f"{self.model}{after_model}{REGISTRY[self.audit].metrics[self.metric].title_in_sentence}{of}"
 
 
 def section(extra: Extra) -> Section:
-    """Return the report's section: drifts, charts of the gaps by period, and tables."""
+    """Return the report section: drifts, charts of the gaps by period, and tables."""
     drifts, periods = extra.tables["drifts"], extra.tables["periods"]
     confidence = extra.settings["confidence"]
     alpha = show_confidence(1 - confidence)
@@ -61,7 +61,7 @@ def section(extra: Extra) -> Section:
 
 
 def _no_drift_message(drifts: Sequence[Drift], period: str) -> Message:
-    """Explain that no drift was shown, which does not prove that there is none, and what could have been shown."""
+    """Return that no drift was shown (which does not prove its absence), and the change that could have been shown."""
     least = sorted(drift.least for drift in drifts if drift.least is not None)
     key = "not_compared" if not least else "none_drifted" if len(drifts) > 1 else "not_drifted"
     ends = {"least": show(least[0], "points"), "most": show(least[-1], "points")} if least else {}
@@ -69,7 +69,7 @@ def _no_drift_message(drifts: Sequence[Drift], period: str) -> Message:
 
 
 def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
-    """Yield a figure for each grouping: drifted gaps first, then the largest."""
+    """Yield a figure for each grouping, with drifted gaps first and then the largest gaps."""
     for grouping in dict.fromkeys(row.grouping for row in extra.tables["periods"]):
         drifts_here = [drift for drift in drifted if drift.grouping == grouping]
         beyond = {_PanelKey(d.audit, d.metric, d.model, group) for d in drifts_here for group in (None, d.group)}
@@ -93,7 +93,7 @@ def _figures(extra: Extra, drifted: Sequence[Drift]) -> Iterator[Figure]:
 
 
 def _panels_by_key(periods: Iterable[Period]) -> dict[_PanelKey, list[Period]]:
-    """Return the gaps of each metric and model, split by group where there are many groups or one."""
+    """Return the gaps of each metric and model, split by group if there are one or many groups."""
     rows = [row for row in periods if row.reference is not None]
     apart = not 1 < len({row.group for row in rows}) <= _MOST_TOGETHER
     panels: dict[_PanelKey, list[Period]] = {}
@@ -103,7 +103,7 @@ def _panels_by_key(periods: Iterable[Period]) -> dict[_PanelKey, list[Period]]:
 
 
 def _ranked(panels: Mapping[_PanelKey, Sequence[Period]], beyond: Collection[_PanelKey]) -> tuple[list[_PanelKey], int]:
-    """Return panels in order, and how many are drawn: those that drifted, then the clearest gaps or largest groups."""
+    """Return the panels in order, drifted gaps first, and the number of panels to draw."""
     if len({key.group for key in panels}) == 1:
         return sorted(panels, key=lambda key: (key not in beyond, *_sort_key(panels[key]))), _MOST_PANELS
     ranked = sorted(panels, key=lambda key: (key not in beyond, -sum(row.n for row in panels[key])))
@@ -121,23 +121,23 @@ def _how_many(extra: Extra, grouping: str, number: int) -> Message:
 
 
 def _axis(panels: Mapping[_PanelKey, Sequence[Period]], metric: str) -> tuple[float, float]:
-    """Return the ends of the axis, in points, which all models of one metric share."""
+    """Return the ends of the axis in points, shared by all models of a metric."""
     same_axis = [row for key, rows in panels.items() if key.metric == metric for row in rows]
     ends = [100 * end for row in same_axis for end in (row.low, row.high, row.gap) if end is not None]
     return min([*ends, 0.0]), max([*ends, 0.0])
 
 
 def _sort_key(rows: Sequence[Period]) -> tuple[float, float]:
-    """Return a sort key: how far any period's limits are from no gap, then the gap's size.
+    """Return a sort key by the limits' largest distance from no gap, and then by the gap's size.
 
-    The largest comes first.
+    The largest distance comes first.
     """
     clear = max((max(row.low or 0.0, -(row.high or 0.0)) for row in rows), default=0.0)
     return -max(clear, 0.0), -max((abs(row.gap or 0.0) for row in rows), default=0.0)
 
 
 def _omitted_panels(places: Sequence[_PanelKey]) -> str:
-    """Name the panels that the figure omits."""
+    """Return a sentence that names the panels omitted from the figure."""
     if not places:
         return ""
     names = [key.name(", ") for key in places]
@@ -147,7 +147,7 @@ def _omitted_panels(places: Sequence[_PanelKey]) -> str:
 
 
 def _people_by_group(periods: Sequence[Period], grouping: str) -> dict[str, int]:
-    """Return the largest number of people of each group in any rate, all periods together."""
+    """Return the number of people in each group over all periods, the largest number for any rate."""
     sizes = Counter[tuple[str, str, str]]()
     for row in periods:
         if row.grouping == grouping:
@@ -156,7 +156,7 @@ def _people_by_group(periods: Sequence[Period], grouping: str) -> dict[str, int]
 
 
 def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float], drifts: Sequence[Drift]) -> Curve:
-    """Return a panel: a line for each group, groups side by side in every period, and a line at the clearest change."""
+    """Return a panel with one line per group, groups side by side in each period, and a line at the clearest change."""
     groups, periods = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("group", "period"))
     aside = {group: (position - (len(groups) - 1) / 2) * 0.7 / len(groups) for position, group in enumerate(groups)}
     points = [
@@ -183,7 +183,7 @@ def _panel(key: _PanelKey, rows: Sequence[Period], domain: tuple[float, float], 
 
 
 def _change_at(key: _PanelKey, periods: Sequence[str], drifts: Sequence[Drift]) -> float | None:
-    """Return the position of the clearest change of a panel's gaps, before its first period; None without one."""
+    """Return the x position just before a panel's clearest change, or None if nothing changed."""
     changes = [d for d in drifts if (d.audit, d.metric, d.model) == key[:3] and key.group in (None, d.group)]
     clearest = max(changes, key=lambda drift: max(drift.low or 0.0, -(drift.high or 0.0)), default=None)
     return None if clearest is None else periods.index(str(clearest.changed_from)) - 0.5
@@ -192,7 +192,7 @@ def _change_at(key: _PanelKey, periods: Sequence[str], drifts: Sequence[Drift]) 
 def _means(
     key: _PanelKey, periods: Sequence[str], drifts: Sequence[Drift]
 ) -> Iterator[tuple[str, float, float, float]]:
-    """Yield the mean gaps before and since the changes of a panel, in points."""
+    """Yield the mean gaps before and since the changes in a panel, in points."""
     for drift in drifts:
         if (drift.audit, drift.metric, drift.model) != key[:3] or key.group not in (None, drift.group):
             continue

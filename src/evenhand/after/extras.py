@@ -28,7 +28,7 @@ SECTIONS = {"over_time": drift_section, "population_shift": shift_section}
 
 
 def require_extras(config: AuditConfig, table: Table) -> None:
-    """Refuse extras that cannot be computed, before anything is computed."""
+    """Refuse extras that cannot be computed, before any computation."""
     report = config.report
     names = [f"`{name}`" for name in report.beside]
     verb = "needs" if len(names) == 1 else "need"
@@ -51,7 +51,7 @@ def require_extras(config: AuditConfig, table: Table) -> None:
 def make_extras(
     config: AuditConfig, results: dict[str, Result], table: Table, safe: Suppressed | None = None
 ) -> tuple[Extra, ...]:
-    """Compute the requested extras, and note at each verdict whether it would hold elsewhere."""
+    """Compute the requested extras, and note for each verdict whether it holds in other populations."""
     report, counted = config.report, counting_result(results)
     extras: list[Extra] = []
     if counted is not None and report.period is not None:

@@ -1,4 +1,4 @@
-"""The sentences of periods, population shift, legal profiles and small counts."""
+"""The sentences on gaps over time, population shift, legal profiles and small counts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Would a verdict hold in another population? The same people, with other shares of other groups among them.
+"""Verdicts in other populations: the same people, reweighted to other shares of groups.
 
-A rate within a group does not depend on the group's size: the gap by race is the same for any share of the people. It
-can depend on the people in the group. So for every other group column (sex, for a gap by race) people are
-weighted so that a group of it has 10 points more or less of everybody, or the shares of a named population, and the
-gap is judged again. A gap to everybody, and individual fairness, depend on the shares of the groups themselves as well.
-Each audit says how its own numbers change (`reweight` of its descriptor); `stats/weighted.py` has the formulas.
+A rate within a group does not depend on the group's size, so a gap by race is the same for all shares of the races. It
+can depend on the composition of the group. So people are reweighted by every other group column (such as sex, for a
+gap by race): one group's share is raised or lowered by 10 points, or the shares are those of a named population. Then
+the gap is judged again. Gaps to all people, and individual fairness, also depend on the shares of the compared groups.
+Each audit defines how its numbers change (`reweight` of its descriptor); the formulas are in `stats/weighted.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _COORDINATES = ("audit", "model", "grouping", "stratum", "metric", "kind", "grou
 
 @dataclass(frozen=True)
 class PopulationShares:
-    """The shares of a population by group, and its size; None where the shares are exact."""
+    """The shares of groups in a population, and its size (None for exact shares)."""
 
     of: Mapping[str, float]
     people: int | None = None
@@ -62,7 +62,7 @@ def judge_other_shares(
     population: Mapping[str, PopulationShares],
     safe: Suppressed | None = None,
 ) -> tuple[dict[str, Result], Extra]:
-    """Return the results with a line beside every verdict, and all mixes tried for each."""
+    """Return the results with a line on other populations beside every verdict, and the verdicts for all mixes."""
     points = config.report.shift
     mixes = list(_all_mixes(table, points, population))
     several = sum(finding.limit is not None for result in results.values() for finding in result.findings) > 1
@@ -89,7 +89,7 @@ def judge_other_shares(
 
 def _judge(audits: Mapping[str, Spec], table: Table, result: Result) -> Reweighter | None:
     make = result.descriptor.reweight if table.roles.cluster is None else None
-    # the settings of the result itself may hold column names without data
+    # the settings of the result may contain column names without data
     return None if make is None else make(table, result, audits[result.audit])
 
 
@@ -100,9 +100,9 @@ def _judge_shifts(
     safe: Suppressed | None,
     several: bool,
 ) -> tuple[list[Shift], Message]:
-    """Return the mixes tried for a verdict and the line beside it.
+    """Return a verdict's results for all relevant mixes, and the line beside it.
 
-    `several` says whether it is one of several verdicts.
+    `several` is whether the run has several verdicts.
     """
     if judge is None:
         return [], say("cannot_tell", why=_why_no_reweighter(finding.audit))
@@ -123,14 +123,14 @@ def _why_no_reweighter(audit: str) -> Message:
 
 
 def _is_coarse(judge: Reweighter, finding: Finding, mix: Mix, safe: Suppressed) -> bool:
-    """Tell whether a number among people with other shares cannot reveal a small count."""
+    """Return whether a value for other shares cannot reveal a small count."""
     if finding.grouping is None:
         return True
     return finding.stratum is None and judge.by_counts and safe.may_cross(finding.grouping, mix.column)
 
 
 def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], several: bool) -> Message:
-    """Return the line beside a verdict; `several` says whether the verdict is one of several."""
+    """Return the line beside a verdict; `several` is whether the run has several verdicts."""
     is_open = finding.verdict in UNDECIDED
     changed = [row for row in tried if not row.holds and (is_open or row.verdict != finding.verdict)]
     if not changed:
@@ -140,13 +140,13 @@ def _verdict_line(finding: Finding, tried: list[Shift], mixes: list[Mix], severa
 
 
 def _same_line(mixes: list[Mix], tried: int, *, is_open: bool) -> Message:
-    """Return the line on a verdict that is the same, or open, whatever the shares."""
+    """Return the line on a verdict that is the same, or undecided, under all shares."""
     columns = tuple(dict.fromkeys(mix.column for mix in mixes))
     return say("open_with_other_shares" if is_open else "holds_with_other_shares", columns=columns, tried=tried)
 
 
 def _changed_line(row: Shift, *, is_decided: bool, several: bool) -> Message:
-    """Return the line on a mix among whose people a verdict would be another one, or still open."""
+    """Return the line on a mix under which a verdict is different or undecided."""
     breaks = several and row.verdict == "does_not_meet"
     name = ("breaks" if breaks else "changes") if is_decided else "covers"
     return say(f"{name}_with_other_shares", what=row.shares, verdict=shared(f"it_{row.verdict}"), value=_amount(row))
@@ -173,7 +173,7 @@ def _amount(row: Shift) -> Message:
 
 
 def _all_mixes(table: Table, points: float | None, population: Mapping[str, PopulationShares]) -> Iterator[Mix]:
-    """Yield every other mix: each group with more or less of everybody, or the shares of the population."""
+    """Yield every other mix of groups: one group with a larger or smaller share, or the shares of the population."""
     for column in table.roles.group_columns:
         labels = table.cells.labels[column_key(column)]
         sizes = np.bincount(table.cells.codes[column_key(column)], weights=table.cells.n, minlength=len(labels))
@@ -185,13 +185,13 @@ def _all_mixes(table: Table, points: float | None, population: Mapping[str, Popu
 
 
 def _shifted_mixes(column: str, labels: tuple[str, ...], shares: FloatArray, points: float) -> Iterator[Mix]:
-    """Yield the mixes in which one group has more or less of everybody.
+    """Yield the mixes in which one group has a larger or smaller share.
 
-    The others keep their proportions.
+    All other groups keep their proportions.
     """
     for position, label in enumerate(
         labels[:1] if len(labels) == 2 else labels
-    ):  # of two, more of one is less of the other
+    ):  # of two groups, a larger share of one is a smaller share of the other
         for change in (points, -points):
             share = shares[position] + change
             if label not in UNNAMED and _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
@@ -202,14 +202,14 @@ def _shifted_mixes(column: str, labels: tuple[str, ...], shares: FloatArray, poi
 
 
 def _percent(share: float) -> str:
-    """Format a share in percent, with one decimal where needed: 57.5% and 10%."""
+    """Return a share in percent, with one decimal if needed: 57.5% and 10%."""
     return f"{round(100 * share, 1):g}%"
 
 
 def _population_mix(column: str, labels: tuple[str, ...], shares: FloatArray, wanted: PopulationShares) -> Mix:
     """Return the mix with the shares of a population.
 
-    People without a known group keep theirs.
+    People with an unknown group keep their share.
     """
     for label in wanted.of:
         require_name(label, labels, "`population` names {name!r} of {column!r}; {hint}", column=column)
@@ -231,7 +231,7 @@ def _population_mix(column: str, labels: tuple[str, ...], shares: FloatArray, wa
 
 
 def read_population(table: Table, report: ReportSettings) -> dict[str, PopulationShares]:
-    """Return the shares of the population by group column, as given or counted in a second table."""
+    """Return the shares of the population by group column, from the settings or counted in a second table."""
     population = report.population
     if report.population_shares is not None:
         for column in report.population_shares:
@@ -253,7 +253,7 @@ def read_population(table: Table, report: ReportSettings) -> dict[str, Populatio
 
 
 def published_shares(population: Mapping[str, PopulationShares], safe: Suppressed) -> dict[str, PopulationShares]:
-    """Return each published group's share among the published groups, without small groups."""
+    """Return each published group's share among the published groups; hidden groups are excluded."""
     published = {}
     for column, shares in population.items():
         hidden = safe.hidden.get(column, ())
@@ -268,7 +268,7 @@ def published_shares(population: Mapping[str, PopulationShares], safe: Suppresse
 
 
 def _open_population_table(table: Table, data: TableData) -> Table:
-    """Open the table of a population with the group columns it has, labelled and cut as in the data."""
+    """Open a population's table with the available group columns, labelled and cut as in the data."""
     from evenhand.table.sources import open_source
 
     names = open_source(data, columns=()).names
@@ -321,7 +321,7 @@ def _shift_records(judge: Reweighter, finding: Finding, limit: Message, mixes: l
 
 
 def section(extra: Extra) -> Section:
-    """Return the report's section: every verdict under every mix."""
+    """Return the report section on every verdict under every mix."""
     rows = extra.tables["shifts"]
     changed = [row for row in rows if not row.holds]
     columns = {
@@ -362,7 +362,7 @@ def section(extra: Extra) -> Section:
 
 
 def _panels(rows: Sequence[Shift]) -> tuple[list[Forest], str]:
-    """Return a panel for each verdict, least stable first, and the number of omitted verdicts."""
+    """Return a panel for each verdict, least stable first, and a sentence on the number of omitted gaps."""
     verdicts: dict[tuple[Any, ...], list[Shift]] = {}
     for row in sorted(rows, key=lambda row: row.holds):
         key = tuple(getattr(row, name) for name in _COORDINATES)
@@ -374,7 +374,7 @@ def _panels(rows: Sequence[Shift]) -> tuple[list[Forest], str]:
 
 
 def _share_text(shares: Message) -> str:
-    """Describe shares as briefly as possible."""
+    """Return a short description of shares."""
     of_population = shares.id == "after.population_shares"
     return "population" if of_population else f"{shares.args['share']} {shares.args['group']}"
 

@@ -12,7 +12,7 @@ from evenhand.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period(Record):
-    """A rate and a gap in one period; `low` and `high` hold in all periods together, future ones included."""
+    """A rate and a gap in one period; `low` and `high` are simultaneous over all past and future periods."""
 
     audit: str = column("the audit that counts the people", reveals="name")
     model: str = column("the model", reveals="name")
@@ -66,7 +66,7 @@ class Drift(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift(Record):
-    """A verdict among people with other shares of the groups of another column."""
+    """A verdict for people reweighted to other shares of another column's groups."""
 
     audit: str = column("the audit", reveals="name")
     model: str = column("the model", reveals="name")
@@ -99,7 +99,7 @@ EXTRAS: dict[str, dict[str, type[Record]]] = {
 
 @dataclass(frozen=True)
 class Extra:
-    """An extra of one audit: its name, its basis, and its tables by name."""
+    """One optional part of an audit's report, with its name, settings and tables."""
 
     name: str
     settings: dict[str, Any]

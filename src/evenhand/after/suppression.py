@@ -1,8 +1,8 @@
-"""Hide small counts in everything that is published: `suppress_below` of `[report]`.
+"""Hide small counts in all published results: `suppress_below` of `[report]`.
 
-Groups are hidden before anything is counted, so that no number in any format can reveal them: the people of hidden
-groups are pooled as "(small groups)" and not compared. `stats/disclosure.py` chooses the groups. Small counts in finer
-parts than groups are withheld by `after/withholding.py`.
+Groups are hidden before any counting, so that no number in any format can reveal them: their people are pooled as
+"(small groups)" and not compared. `stats/disclosure.py` chooses the groups. `after/withholding.py` withholds small
+counts in finer parts than groups.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ P = TypeVar("P", "ProfileResult", "Extra")
 
 @dataclass(frozen=True)
 class Suppressed:
-    """A table and settings whose results reveal no small count.
+    """A table and settings that do not reveal small counts.
 
     Parameters
     ----------
-    whole : the data as they are.
-    table : the data, small groups hidden.
-    audits : the settings of the audits, without those that would reveal small counts.
+    whole : the original table.
+    table : the table with small groups hidden.
+    audits : the settings of the audits, without settings that would reveal small counts.
     requested : the requested settings, recorded in the results.
-    hidden : the groups that are hidden, by grouping.
-    withheld_groupings : the groupings that are withheld completely.
-    rule : withholds small parts of results.
-    dropped : by audit, the tables that are not published.
-    notes : sentences on what was hidden.
+    hidden : the hidden groups, by grouping.
+    withheld_groupings : the completely withheld groupings.
+    rule : the rule that withholds small parts of results.
+    dropped : the unpublished tables, by audit.
+    notes : the notes on hidden groups and settings.
     """
 
     whole: Table
@@ -80,7 +80,7 @@ class Suppressed:
         return replace(result, spec=withholder_of(result).reported_spec(result.spec, self.requested[result.audit]))
 
     def relabelled(self, results: Mapping[str, Result]) -> dict[str, Result]:
-        """Return results that label the pooled rest as small groups and omit withheld groupings."""
+        """Return results that label the pooled rest as small groups, without withheld groupings."""
         return {name: self._relabelled(result) for name, result in results.items()}
 
     def _relabelled(self, result: Result) -> Result:
@@ -114,18 +114,18 @@ class Suppressed:
         return replace(record, group=SMALL, **words)
 
     def profiles(self, made: Sequence[ProfileResult]) -> tuple[ProfileResult, ...]:
-        """Return profiles without scoring rates if those count few people or some groups are hidden."""
+        """Return profiles, without scoring rates if these count few people or if groups are hidden."""
         return tuple(self._publishable(self._profile(profile)) for profile in made)
 
     def extras(self, made: Sequence[Extra]) -> tuple[Extra, ...]:
         """Return extras without small or undeclared numbers.
 
-        Their periods and shares are large already.
+        Small periods and shares are excluded beforehand.
         """
         return tuple(map(self._publishable, made))
 
     def _publishable(self, made: P) -> P:
-        """Return extra tables and notes without small or undeclared numbers."""
+        """Return a profile's or extra's tables and notes without small or undeclared numbers."""
         numbers, names = published_numbers(made.tables.values())
         rule = DisclosureRule(self.rule.least, numbers=numbers, names=names)
         filtered = RecordFilter(rule)
@@ -147,7 +147,7 @@ class Suppressed:
         return replace(profile, tables=tables, notes=(*profile.notes, why))
 
     def periods(self, period: str) -> tuple[str, ...] | None:
-        """Return the periods to hide; None where nothing can be published by period."""
+        """Return the periods to hide, or None if nothing can be published by period."""
         hidden_periods = [self._periods_of(model, period) for model in self.table.models]
         if self.rule.entangled or any(periods is None or periods != hidden_periods[0] for periods in hidden_periods):
             return None
@@ -171,7 +171,7 @@ class Suppressed:
         return tuple(label for label, is_out in zip(labels, out, strict=True) if is_out and label != MISSING)
 
     def may_cross(self, grouping: str, column: str) -> bool:
-        """Tell whether counts by a grouping and another column, by outcome and decision, are not small."""
+        """Return whether all counts by a grouping and another column, by outcome and decision, are large enough."""
         if self.rule.entangled:
             return False
         cells = self.table.cells
@@ -191,11 +191,11 @@ _RENAMED = {
     "core.group_missing_in_gaps": "small_groups",
     "core.group_missing": "small_groups_apart",
 }
-"""Statuses of a missing group, and their counterparts for the pooled small groups."""
+"""Statuses of a missing group, with the corresponding statuses of the pooled small groups."""
 
 
 def _renamed(message: Message) -> Message:
-    """Return a message that calls the pooled rest of a grouping small groups, not missing."""
+    """Return a message that calls a grouping's pooled rest small groups, not missing."""
     if message.id in _RENAMED:
         return shared(_RENAMED[message.id])
     args = {name: _renamed_argument(value) for name, value in message.args.items()}
@@ -213,10 +213,10 @@ def _renamed_argument(value: Argument) -> Argument:
 def run_hidden(
     table: Table, audits: Mapping[str, Spec], least: int, run: Callable[[str, Table, Spec], Draft[Any]]
 ) -> tuple[Suppressed, dict[str, Draft[Any]]]:
-    """Run audits on a table with small groups hidden, and withhold other small counts.
+    """Run audits on a table with small groups hidden, and withhold all other small counts.
 
-    If an audit counts few people of a group in its own way, such as a pair of ratings, the group is hidden too and
-    all audits run again: everything published comes from one table.
+    If an audit has small counts of its own for a group, such as pairs of ratings, the group is hidden, too, and all
+    audits run again. So all published results come from the same table.
     """
     more: dict[str, set[str]] = {}
     for left in reversed(range(_MOST_RUNS)):
@@ -238,7 +238,7 @@ def suppress(
 ) -> Suppressed:
     """Hide the groups that reveal a count from 1 to `least - 1`, directly or by difference.
 
-    `more` are further groups to hide.
+    `more` are additional groups to hide.
     """
     _require_can_hide(table, least)
     withholders = {name: REGISTRY[name].withhold or Withholder[Any]() for name in audits}
@@ -274,12 +274,12 @@ def suppress(
 
 
 def _merge_hidden(table: Table, more: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """Return more groups to hide, by grouping, where two groups would be left."""
+    """Return the additional groups to hide, by grouping, if at least two groups remain."""
     return {name: groups for name, extra in more.items() if (groups := _complete_hidden(table, name, extra))}
 
 
 def _extra_columns(prepared: Iterable[AllowedSettings]) -> dict[str, Any]:
-    """Return the columns that audits need instead of hidden groups."""
+    """Return the columns that audits need in place of hidden groups."""
     return {name: column for each in prepared for name, column in each.columns.items()}
 
 
@@ -301,9 +301,9 @@ def _withholding_rule(
 
 
 def _complete_hidden(table: Table, grouping: str, wanted: Collection[str]) -> tuple[str, ...]:
-    """Return groups to hide, never a single one: with the next smallest.
+    """Return the groups to hide, at least two; a single group is hidden with the next smallest.
 
-    There are none where two groups would not be left.
+    The tuple is empty if fewer than two groups would remain.
     """
     codes, labels = table.cells.joint(table.groupings[grouping])
     sizes = np.bincount(codes, weights=table.cells.n, minlength=len(labels))
@@ -318,7 +318,7 @@ def _complete_hidden(table: Table, grouping: str, wanted: Collection[str]) -> tu
 
 
 def _without_people(spec: Spec) -> Spec:
-    """Return settings that publish nothing about single people."""
+    """Return settings without the publication of individual people."""
     return spec.model_copy(update={"individuals": False}) if getattr(spec, "individuals", False) else spec
 
 
@@ -335,7 +335,7 @@ def _require_can_hide(table: Table, least: int) -> None:
 def _require_groups(
     table: Table, audits: Mapping[str, Spec], hidden: Mapping[str, Any], withheld: Sequence[str], least: int
 ) -> None:
-    """Refuse if nothing is left to compare, or if an audit names a hidden group or grouping."""
+    """Refuse settings that leave nothing to compare, or that name a hidden group or grouping."""
     if table.groupings and len(withheld) == len(table.groupings):
         raise ConfigError(
             "`suppress_below` {least} leaves no grouping with two groups to publish; make groups coarser "
@@ -380,8 +380,8 @@ def _groups_to_hide(
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the groups to hide by grouping, and the groupings to withhold.
 
-    Groupings that share no column are checked separately: people who swap hidden races change nothing in a table by
-    sex.
+    Groupings without common columns are checked separately, because an exchange of hidden races between people changes
+    nothing in a table by sex.
     """
     hidden: dict[str, tuple[str, ...]] = {}
     withheld: list[str] = []
@@ -404,7 +404,7 @@ def _shown(labels: Sequence[str], is_hidden: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _connected_families(groupings: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return sets of groupings that share columns, single columns first."""
+    """Return families of groupings that share columns, single columns first."""
     families: list[tuple[set[str], list[str]]] = []
     for name, columns in sorted(groupings.items(), key=lambda item: len(item[1])):
         touching = [family for family in families if family[0] & set(columns)]

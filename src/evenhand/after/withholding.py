@@ -1,10 +1,10 @@
-"""Withhold records of audits with small counts, before findings are judged.
+"""Withhold records with small counts, before findings are judged.
 
 Small groups are hidden in the table before an audit runs (`after/suppression.py`), so that no number can reveal them.
-What remains are counts of published groups in finer parts than a group: bins, pairs of ratings, labels, kinds
-of critics. Records are cut into *blocks* such that what is counted in one block follows from no other one, and
-a block with any small count is withheld whole: then nothing published depends on its counts, and all that can be
-inferred is that each lies between 0 and the people of the group, who are enough.
+The remaining small counts are counts of published groups in finer parts: bins, pairs of ratings, labels, or kinds of
+critics. Records are divided into *blocks* such that no block's counts can be derived from other blocks. A block with
+any small count is withheld completely. Then no published number depends on its counts; a reader can only infer that
+each count is between 0 and the size of the group, which is large enough.
 
 - A block is a finer part (`withhold` of the audit's descriptor says which) of one family of groupings, those that share
   columns: by race, by sex and by race and sex are withheld together, since the others would narrow down one that is
@@ -45,29 +45,30 @@ from evenhand.stats.types import BoolArray, FloatArray
 from evenhand.table.roles import UNNAMED
 
 _EVERYWHERE = ("model", "stratum", "metric")
-"""Coordinates that every audit has, beside its group."""
+"""The coordinates of every audit, in addition to its group."""
 
 _OF_GROUP = ("grouping", "group", "status", *_EVERYWHERE)
 
 Block = tuple[str | Message, int | None]
-"""A finer part, '' for groups as a whole, and the family of groupings; None for everybody."""
+"""A finer part ('' for whole groups) and a family of groupings (None for all people)."""
 
 
 def withholder_of(result: Result) -> Withholder[Any]:
-    """Return an audit's rules for small counts; by default those its columns declare."""
+    """Return an audit's rules for small counts, or the default rules by declared columns."""
     return result.descriptor.withhold or Withholder[Any]()
 
 
 @dataclass(frozen=True)
 class Withholding:
-    """Withholds small numbers in the results of audits.
+    """Rule that withholds small numbers in the results of audits.
 
     Parameters
     ----------
-    least : counts from 1 to one less than this are small.
+    least : the smallest count that is not small; counts from 1 to `least - 1` are small.
     families : the family of each grouping.
-    entangled : the families that share columns and have hidden groups; nothing finer than groups is published of them.
-    totals : numbers of people that are always published.
+    entangled : the families of several groupings with hidden groups, of which no finer parts than groups are
+        published.
+    totals : the numbers of people that are always published.
     """
 
     least: int
@@ -78,7 +79,7 @@ class Withholding:
     def applied(self, draft: Draft[Any]) -> Draft[Any]:
         """Return a draft without small or undeclared numbers.
 
-        Claims about them become undefined, with the reason.
+        Claims about withheld numbers become undefined, with the reason.
         """
         withholder = withholder_of(draft.result)
         draft = _coarser(draft, withholder)
@@ -101,7 +102,7 @@ class Withholding:
         )
 
     def disclosure(self, tables: Iterable[Iterable[Record]]) -> DisclosureRule:
-        """Return the disclosure rule for messages: every count must appear in the tables."""
+        """Return the disclosure rule for messages: every count in a message must appear in the tables."""
         counts = (
             getattr(record, name)
             for records in tables
@@ -133,7 +134,7 @@ class Withholding:
         return replace(finding, headline=headline)
 
     def _plain_fields(self, result: Result, rule: DisclosureRule) -> dict[str, Any]:
-        """Return the fields that are no tables and may not be published: null, or an empty container."""
+        """Return empty values for the fields outside tables that must not be published."""
         changed: dict[str, Any] = {}
         for name in result.plain_fields():
             value, reveals = getattr(result, name), result.reveals.get(name, "undeclared")
@@ -148,24 +149,24 @@ class Withholding:
             yield say("small_columns_withheld", audit=audit, columns=names)
 
     def is_small(self, number: float) -> bool:
-        """Tell whether a count is small."""
+        """Return whether a count is small."""
         return 0 < number < self.least
 
     def block(self, withholder: Withholder[Any], table: str, record: Record) -> Block:
-        """Return the block that a record belongs to."""
+        """Return the block to which a record belongs."""
         grouping = getattr(record, "grouping", None)
         part = "" if table == "left_out" else withholder.part(table, record)
         return part, None if grouping is None else self.families.get(grouping, -1)
 
     def _suppressed(self, result: Result) -> _SuppressedRecords:
         withholder = withholder_of(result)
-        if withholder.by_decision:  # the groups hidden are enough
+        if withholder.by_decision:  # hiding groups is sufficient
             return _SuppressedRecords(self, withholder, result, frozenset(), frozenset())
         bins = self._bins(result) if withholder.bins else frozenset()
         return _SuppressedRecords(self, withholder, result, frozenset(self._small_blocks(result)), bins)
 
     def _require_many_left_out(self, result: Result) -> None:
-        """Refuse an audit that leaves out few people: they are the difference from any published total."""
+        """Refuse an audit that leaves out few people, because published totals would reveal their number."""
         for reason, n in withholder_of(result).left_out(result):
             if self.is_small(n):
                 raise ConfigError(
@@ -178,7 +179,7 @@ class Withholding:
                 )
 
     def _small_blocks(self, result: Result) -> set[Block]:
-        """Return the blocks with a small count, direct or as the difference from everybody."""
+        """Return the blocks with a small count, either directly or as the difference from all people."""
         withholder = withholder_of(result)
         counted = list(self.counted(result))
         every = {block for block, _ in counted}
@@ -191,14 +192,14 @@ class Withholding:
         return small
 
     def _entangled_blocks(self, withholder: Withholder[Any], counted: Iterable[tuple[Block, Record]]) -> set[Block]:
-        """Return the blocks of groupings that share columns and are finer than a group or count a part of one."""
+        """Return the blocks of entangled groupings that are finer than a group or count a part of a group."""
         of_entangled = ((block, record) for block, record in counted if block[1] in self.entangled)
         return {block for block, record in of_entangled if block[0] or _first_part(withholder, record)}
 
     def _small_differences(self, withholder: Withholder[Any], counted: Iterable[tuple[Block, Record]]) -> set[Block]:
         """Return the blocks with a count that differs little from another count of the same people.
 
-        Where an audit does not declare which people its records count, the records of a group may overlap.
+        If an audit does not declare the people that its records count, a group's records may overlap.
         """
         of_group: dict[tuple[str | None, str | None], set[tuple[float, Block]]] = {}
         for block, record in counted:
@@ -225,9 +226,9 @@ class Withholding:
                 yield from ((self.block(withholder, name, record), record) for record in result.tables[name])
 
     def _small_rests(self, result: Result) -> set[Block]:
-        """Return the blocks of groupings whose hidden groups hold few people in some place: everybody less all groups.
+        """Return the blocks in which a grouping's hidden groups contain few people: all people minus all shown groups.
 
-        Everybody is published, or follows from a grouping without hidden groups.
+        The number of all people is published, or is known from a grouping without hidden groups.
         """
         withholder = withholder_of(result)
         sums: dict[tuple[Any, ...], dict[tuple[Block, str | None], float]] = {}
@@ -248,9 +249,10 @@ class Withholding:
         }
 
     def groups_to_hide(self, result: Result) -> dict[str, set[str]]:
-        """Return more groups to hide, by grouping, so that fewer numbers need be withheld: groups with a small count.
+        """Return additional groups to hide by grouping, so that fewer numbers must be withheld.
 
-        Where the rest is small, the smallest group. Only for groupings that share no columns.
+        These are the groups with a small count or, if only the hidden rest is small, the smallest group. Groupings
+        that share columns are excluded.
         """
         small = {family for _, family in self._small_blocks(result)}
         no_bins = bool(withholder_of(result).bins) and self._bins(result) is None
@@ -285,7 +287,7 @@ class Withholding:
                     yield record
 
     def _bins(self, result: Result) -> frozenset[float] | None:
-        """Return the bins to withhold; None where fewer than two would be left, or groups are entangled."""
+        """Return the bins to withhold, or None if fewer than two would remain or if groupings are entangled."""
         withholder = withholder_of(result)
         records = [(low, value) for value in result.tables["values"] if (low := withholder.bin(value)) is not None]
         bins = sorted({low for low, _ in records})
@@ -296,7 +298,7 @@ class Withholding:
 
 
 def _coarser(draft: Draft[Any], withholder: Withholder[Any]) -> Draft[Any]:
-    """Return a draft whose records hold only counts that reveal nothing about fewer people than a group."""
+    """Return a draft with only those counts that reveal nothing about parts of a group."""
     tables = {name: tuple(map(withholder.coarser, records)) for name, records in draft.result.tables.items()}
     claims = [
         replace(claim, estimates=tuple(estimate.map(withholder.coarser) for estimate in claim.estimates))
@@ -306,17 +308,17 @@ def _coarser(draft: Draft[Any], withholder: Withholder[Any]) -> Draft[Any]:
 
 
 def _publishable_note(note: object, rule: DisclosureRule) -> Message | None:
-    """Return a note that may be published; None for any other, and for plain text."""
+    """Return a note if it may be published; None for all other notes and for plain text."""
     return rule.publishable(note) if isinstance(note, Message) else None
 
 
 def _sums_to_everybody(kind: type[Record]) -> bool:
-    """Tell whether records of a kind count people of groups such that all groups sum to everybody."""
+    """Return whether records of a kind count people by group so that all groups sum to all people."""
     return not issubclass(kind, Gap | LeftOut) and {"grouping", "group", "n"} <= declarations(kind).keys()
 
 
 def _sum_keys(withholder: Withholder[Any], table: str, record: Record) -> Iterator[tuple[Any, ...]]:
-    """Yield the coordinates that records of all groups must share to sum to everybody."""
+    """Yield the coordinates that records of all groups must share to sum to all people."""
     declared = declarations(type(record))
     named = [name for name, each in declared.items() if each.reveals in ("name", "safe") and name not in _OF_GROUP]
     for names in [withholder.places] if withholder.places is not None else [(), tuple(named)]:
@@ -324,7 +326,7 @@ def _sum_keys(withholder: Withholder[Any], table: str, record: Record) -> Iterat
 
 
 def _parts_of_group(record: Record) -> Iterator[float]:
-    """Yield the counts of a record that are parts of its people, and the people."""
+    """Yield the number of a record's people and its counts of parts of them."""
     for name, declaration in declarations(type(record)).items():
         number = getattr(record, name)
         if declaration.reveals == "count" and declaration.of == "n" and isinstance(number, int | float):
@@ -332,7 +334,7 @@ def _parts_of_group(record: Record) -> Iterator[float]:
 
 
 def _first_part(withholder: Withholder[Any], record: Record) -> list[int]:
-    """Return the number of people behind a record's value, where the value is a share of them."""
+    """Return the number of people that a record's share counts, as a list; empty for other values."""
     value, n = getattr(record, "value", None), getattr(record, "n", 0)
     if value is None or not n or declarations(type(record))["value"].reveals != "share":
         return []
@@ -340,7 +342,7 @@ def _first_part(withholder: Withholder[Any], record: Record) -> list[int]:
 
 
 def published_numbers(tables: Iterable[Iterable[Record]]) -> tuple[frozenset[float], frozenset[str]]:
-    """Return the numbers and names that published tables hold."""
+    """Return the numbers and names in published tables."""
     numbers: set[float] = set()
     names: set[str] = set()
     for records in tables:
@@ -355,7 +357,7 @@ def published_numbers(tables: Iterable[Iterable[Record]]) -> tuple[frozenset[flo
 
 
 def _bin_table(records: Sequence[tuple[float, Any]], bins: Sequence[float]) -> FloatArray:
-    """Return people by bin and by group of any grouping, split by decision where scores are decisions."""
+    """Return counts of people by bin and by group of any grouping, split by decision for scores of 0 and 1."""
     places: dict[tuple[Any, ...], int] = {}
     entries = []
     for low, value in records:
@@ -369,7 +371,7 @@ def _bin_table(records: Sequence[tuple[float, Any]], bins: Sequence[float]) -> F
 
 
 def _without_small_rows(table: FloatArray, least: int) -> BoolArray | None:
-    """Return the rows to withhold so that neither published rows nor the sum of withheld ones is small."""
+    """Return the rows to withhold so that neither a published row nor the sum of withheld rows is small."""
     small = (table > 0) & (table < least)
     gone = np.asarray(small.any(axis=1))
     order = np.argsort(table.sum(axis=1), kind="stable")
@@ -392,7 +394,7 @@ class _SuppressedRecords:
     bins: frozenset[float] | None
 
     def keeps(self, table: str) -> Callable[[Any], bool]:
-        """Return a predicate that tells whether a record of a table is published."""
+        """Return a predicate for the published records of a table."""
         return lambda record: not self._is_gone(table, record)
 
     def _is_gone(self, table: str, record: Any) -> bool:
@@ -406,12 +408,12 @@ class _SuppressedRecords:
         return (part, family) in self.blocks
 
     def _is_unpublished(self, record: Value | Gap) -> bool:
-        """Tell whether a claim's record is withheld from its table, or belongs to no table."""
+        """Return whether a claim's record is withheld from its table or belongs to no table."""
         tables = [name for name, kind in self.result.record_types().items() if isinstance(record, kind)]
         return not tables or any(self._is_gone(table, record) for table in tables)
 
     def publishable(self, table: str, records: Iterable[Record], filtered: RecordFilter) -> tuple[Record, ...]:
-        """Return a table's published records, without undeclared columns and numbers of unknown counts."""
+        """Return a table's published records, without undeclared columns and numbers without a known count."""
         is_whole = table in self.own.whole
         published = (
             filtered.publishable(record, whole=is_whole or self.rule.block(self.own, table, record) in self.counted)
@@ -421,14 +423,14 @@ class _SuppressedRecords:
 
     @cached_property
     def counted(self) -> frozenset[Block]:
-        """The blocks that count people; their numbers need no count beside them."""
+        """The blocks with counts of people; their other numbers need no count beside them."""
         counted = self.rule.counted(self.result)
         return frozenset(block for block, record in counted if next(revealed_counts(record), None) is not None)
 
     def claim(self, claim: Claim, filtered: RecordFilter) -> Claim:
-        """Return a claim about published numbers.
+        """Return a claim with only its published numbers.
 
-        It is undefined and no headline if all of its numbers are withheld.
+        If all of its numbers are withheld, the claim is undefined and not a headline.
         """
         published = tuple(
             Estimate(record, _filtered_limits(estimate, record, filtered))
@@ -470,7 +472,7 @@ class _SuppressedRecords:
         )
 
     def notes(self, lost: int) -> Iterator[Message]:
-        """Say what is withheld, and how many numbers."""
+        """Yield a note on the withheld parts and the number of withheld numbers."""
         parts: set[str | Message] = {
             part or ("groups" if family is not None else "everybody") for part, family in self.blocks
         }
@@ -481,7 +483,7 @@ class _SuppressedRecords:
 
 
 def _coordinates(record: Value | Gap) -> Message:
-    """Return a withheld number's model and grouping."""
+    """Return the model and grouping of a withheld number."""
     grouping = shared("everywhere") if record.grouping is None else shared("by", grouping=record.grouping)
     return grouping if record.model is None else shared("model_place", model=record.model, place=grouping)
 
@@ -489,7 +491,7 @@ def _coordinates(record: Value | Gap) -> Message:
 def _filtered_limits(
     estimate: Estimate[Any], published: Record, filtered: RecordFilter
 ) -> Callable[[float], Any] | None:
-    """Return limits at any confidence of a record, filtered like the record."""
+    """Return the function of a record's limits at any confidence, filtered like the record."""
     limits = estimate.limits
     if limits is None:
         return None
@@ -497,7 +499,7 @@ def _filtered_limits(
 
 
 def _filtered_parts(parts: Mapping[str, Any], filtered: RecordFilter) -> dict[str, Any]:
-    """Return the parts of a claim with publishable sentences."""
+    """Return the parts of a claim with only publishable sentences."""
     changed = dict(parts)
     for name in {"aside", "family", "condition"} & parts.keys():
         changed[name] = _filtered_sentence(parts[name], filtered)

@@ -1,1 +1,1 @@
-"""The report: its page, its front page, and all formats."""
+"""Reports: the page, the front page, and all formats."""

@@ -1,6 +1,6 @@
-"""The answer on the front page: six questions, answered by rule from what the run found.
+"""The answer on the front page: six questions, answered by fixed rules from the results of the run.
 
-Is there a problem, how big, how sure, for whom, since when, and what next.
+The questions are: is there a problem, how big is it, how sure is it, whom does it concern, since when, and what next?
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 MOST_SENTENCES = 3
-"""The most sentences that say whether there is a problem."""
+"""The maximum number of sentences on whether there is a problem."""
 _MOST_NAMED = 5
-"""The most other findings that are named beside one."""
+"""The maximum number of other findings listed beside a finding."""
 _RATES_OF_CHANGE = ("group_before", "group_since", "reference_before", "reference_since")
 
 
 @dataclass(frozen=True)
 class Row:
-    """The answer to one question: lines of text, and the finding, the groups or the panel to draw.
+    """The answer to one question: lines of text, and the finding, groups or panel to draw.
 
-    `key` names the question in every language; `marks` says what the marks of the picture mean;
-    `of_finding` is whether the row says what a finding says.
+    `key` is the language-independent name of the question, `marks` is the legend of the chart, and `of_finding` is
+    whether the row repeats a finding.
     """
 
     key: str
@@ -74,12 +74,12 @@ class Answer:
 
     Parameters
     ----------
-    question : is there a problem?
-    certainty : whether there is.
-    word : the same in a word.
-    sentences : what it is, most serious first.
-    rows : the other questions that have an answer.
-    language : the code of the language it is in.
+    question : the first question, whether there is a problem.
+    certainty : the certainty of a problem.
+    word : the certainty in one word.
+    sentences : the description of the problem, most serious part first.
+    rows : the answers to the other questions.
+    language : the language code of the texts.
     """
 
     question: str
@@ -91,17 +91,17 @@ class Answer:
 
     @property
     def in_brief(self) -> tuple[Row, ...]:
-        """The rows that say more than the sentences and the findings do."""
+        """The rows that add to the sentences and findings."""
         return tuple(row for row in self.rows if not row.of_finding)
 
     @property
     def text(self) -> str:
-        """Whether there is a problem, and what it is."""
+        """The certainty and the description of the problem."""
         return f"{self.word}. {' '.join(self.sentences)}"
 
 
 def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
-    """Return the answer of a run in a language; in English where a headline has no translation."""
+    """Return the answer of a run in a language, or in English if a headline is not translated."""
     if wording is None or not all(wording.translates(finding.headline) for finding in audit.findings):
         wording = page_wording()
     found = concerns(audit, wording)
@@ -122,32 +122,32 @@ def answer(audit: Audit, wording: PageWording | None = None) -> Answer:
 
 
 def _word(certainty: Certainty, reversal: Reversal | None, wording: PageWording) -> str:
-    """Return the first word of the answer; a difference that reverses within a factor depends on it."""
+    """Return the first word of the answer: "depends" if a difference reverses within a factor, else the certainty."""
     if reversal is not None and certainty == "differs":
         return wording.say("depends", "answer", factor=reversal.factor)
     return wording.say(certainty, "answer")
 
 
 def _pooled(lead: Finding | None, reversal: Reversal | None) -> Finding | None:
-    """Return the finding that rows are about: of a reversal the pooled gap, with the one within strata beside it."""
+    """Return the finding that rows are about: the pooled gap of a reversal in place of the standardised gap."""
     within = lead is not None and lead.stratum == STANDARDISED
     return reversal.finding if within and reversal is not None and reversal.tells(lead) else lead
 
 
 def _nothing_found(audit: Audit) -> Certainty:
-    """Return whether a run without concerns compared anything."""
+    """Return the certainty of a run without concerns: "not shown" if groups were compared, else "cannot tell"."""
     return "not_shown" if any(map(_was_compared, audit.findings)) else "cannot_tell"
 
 
 def _was_compared(finding: Finding) -> bool:
-    """Tell whether something was tested; the test of an alternative that is not shown has no number beside it."""
+    """Return whether a finding has a test or a value; the test of an unconfirmed alternative has no value."""
     return finding.value is not None or finding.p_value is not None
 
 
 def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield the first concern of each certainty, each place once, or that nothing was found.
+    """Yield the first concern of each certainty, without repeating a place, or that nothing was found.
 
-    Rules have a row of their own.
+    Legal profiles have their own row.
     """
     told = set[object]()
     for concern in found:
@@ -169,7 +169,7 @@ def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> 
 
 
 def _cautions(concern: Concern, told: set[object], audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield what a concern does not show, each sentence once."""
+    """Yield the limitations of a concern's finding, each sentence only once."""
     for sentence in () if concern.finding is None else cautions(audit, concern.finding, wording):
         if sentence not in told:
             told.add(sentence)
@@ -177,7 +177,7 @@ def _cautions(concern: Concern, told: set[object], audit: Audit, wording: PageWo
 
 
 def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
-    """Yield beside a limit that is not met which others are not met either."""
+    """Yield a sentence that lists the other violated limits, beside a violated limit."""
     broken = [other.finding for other in found if other.finding and other.finding.verdict == "does_not_meet"]
     others = [finding for finding in broken if finding is not concern.finding]
     if concern.finding in broken and others:
@@ -185,7 +185,7 @@ def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWordin
 
 
 def _more_different(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
-    """Yield beside an established difference which others are as well."""
+    """Yield a sentence that lists the other established differences, beside an established difference."""
     if concern.certainty != "differs" or concern.finding is None:
         return
     different = [other.finding for other in found if other.finding and other.certainty == "differs"]
@@ -195,7 +195,7 @@ def _more_different(concern: Concern, found: Sequence[Concern], wording: PageWor
 
 
 def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield that nothing was found, and how large a difference could have been missed."""
+    """Yield that nothing was found, and the size of difference that could have been missed."""
     compared = [f for f in rank(audit.findings) if f.value is not None]
     judged = [finding for finding in compared if finding.threshold is not None]
     if not compared:
@@ -210,13 +210,13 @@ def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
 
 
 def _first(findings: Sequence[Finding]) -> Finding:
-    """Return the finding that stands for ranked ones of which none is established: the gap that may be the largest."""
+    """Return the representative of ranked findings if no difference is established: the potentially largest gap."""
     widest = widest_gap(findings)
     return findings[0] if widest is None else widest.finding
 
 
 def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
-    """Return the finding that the rows are about: that of the first concern, or the first of the run."""
+    """Return the finding that the rows are about: the first concern's finding, or else the first finding of the run."""
     findings = [concern.finding for concern in found if concern.finding is not None]
     ranked = [f for f in rank(audit.findings) if f.value is not None or "baseline" in f.arguments]
     if found and (drift := found[0].drift) is not None:
@@ -226,7 +226,7 @@ def _lead(found: Sequence[Concern], audit: Audit) -> Finding | None:
 
 
 def _widest_first(ranked: Sequence[Finding]) -> list[Finding]:
-    """Return the finding that stands for those of which none is established, if one has a number."""
+    """Return the representative of findings without established differences, as a list; empty without values."""
     numbers = [finding for finding in ranked if finding.value is not None]
     return [_first(numbers)] if numbers else []
 
@@ -237,7 +237,7 @@ def _widest_first(ranked: Sequence[Finding]) -> list[Finding]:
 def _rows(
     audit: Audit, found: Sequence[Concern], lead: Finding | None, reversal: Reversal | None, wording: PageWording
 ) -> Iterator[Row]:
-    """Yield a doubt about the data, if there is one, and the answers to the questions below the first."""
+    """Yield a row on doubts about the data, if any, and the answers to all questions after the first."""
     if doubts := tuple(dict.fromkeys(_doubts(audit, wording))):
         yield _row("check_first", doubts, wording)
     if lead is not None:
@@ -255,7 +255,7 @@ def _row(key: str, lines: tuple[str, ...], wording: PageWording, **more: Any) ->
 
 
 def _since_when(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Row:
-    """Return since when the first gap that has grown is another one, or that none has, or that this was not asked."""
+    """Return the answer to "since when": the first gap that has grown, that none has, or that it was not asked."""
     drifts = [drift for extra in audit.extras for drift in extra.tables.get("drifts", ())]
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
         title = wording.metric(REGISTRY[drift.audit].metrics[drift.metric].title_in_sentence)
@@ -271,12 +271,12 @@ def _since_when(audit: Audit, found: Sequence[Concern], wording: PageWording) ->
 
 
 def _extra_of(audit: Audit, drift: Drift) -> Extra:
-    """Return the comparison over time that a change is from."""
+    """Return the comparison over time that contains a change."""
     return next(extra for extra in audit.extras if drift in extra.tables.get("drifts", ()))
 
 
 def _doubts(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield the warnings that a row or a column may not be what it is taken for."""
+    """Yield the warnings that a row or column may not have the meaning it was taken to have."""
     for result in audit.results.values():
         yield from (wording.message(note) for note in result.notes if note.id in DOUBTS)
 
@@ -284,7 +284,7 @@ def _doubts(audit: Audit, wording: PageWording) -> Iterator[str]:
 def _rows_on(
     audit: Audit, lead: Finding, found: Sequence[Concern], reversal: Reversal | None, wording: PageWording
 ) -> Iterator[Row]:
-    """Yield how big and how sure a finding is, and whom it concerns; of a change first how big it is."""
+    """Yield the size, certainty and groups of a finding; for a change over time, start with its size."""
     sizes, doubts = tuple(_how_big(audit, lead, wording)), tuple(_how_sure(audit, lead, wording))
     shown: Finding | None = lead
     drawn = drawn_groups(audit, lead, reversal, wording)
@@ -308,13 +308,13 @@ def _rows_on(
 
 
 def _rates_of_change(drift: Drift, wording: PageWording) -> str:
-    """Return the rates of both groups since a change, and before."""
+    """Return a sentence with the rates of both groups before and since a change."""
     rates = {name: getattr(drift, name) for name in _RATES_OF_CHANGE}
     return wording.say("rates_since", "answer", group=drift.group, reference=drift.reference, **rates)
 
 
 def _sure_within(audit: Audit, reversal: Reversal, wording: PageWording) -> Iterator[str]:
-    """Yield the interval of the gap within strata, and whether it is established, where it is a finding."""
+    """Yield the interval of the gap within strata, and whether it is established, if there is such a finding."""
     if (finding := _finding_within(audit, reversal)) is not None:
         key = "sure_within" if is_established(finding) else "unsure_within"
         interval = wording.interval(finding)
@@ -322,14 +322,14 @@ def _sure_within(audit: Audit, reversal: Reversal, wording: PageWording) -> Iter
 
 
 def _finding_within(audit: Audit, reversal: Reversal) -> Finding | None:
-    """Return the finding on the gap within strata, if there is one."""
+    """Return the finding on the gap within strata, or None."""
     return next((f for f in audit.findings if f.stratum == STANDARDISED and reversal.tells(f)), None)
 
 
 def _whom(
     audit: Audit, lead: Finding, first: tuple[str, ...], drawn: Forest | None, wording: PageWording
 ) -> Iterator[Row]:
-    """Yield whom a finding concerns: the values of the groups, or where there are none, who was compared."""
+    """Yield the row on the groups that a finding concerns: their values, or else the list of compared groups."""
     lines = (*first, *_not_compared(audit, wording))
     if drawn is None:
         lines += tuple(item.in_words(wording) for item in groups_compared(audit) if item.grouping == lead.grouping)
@@ -339,7 +339,7 @@ def _whom(
 
 
 def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wording: PageWording) -> Iterator[str]:
-    """Yield who is worst off, where that is established, and whether being selected is good for the person."""
+    """Yield who is worst off (if established), and whether being selected is good for a person."""
     served = finding.arguments.get("served")
     if isinstance(served, Message):
         yield wording.message(served)
@@ -357,7 +357,7 @@ def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wordin
 
 
 def _named_worse_off(finding: Finding | None) -> str | None:
-    """Return the group that a finding names as worse off, if that is established."""
+    """Return the group that a finding names as worse off if that is established, else None."""
     if finding is None or finding.significance != "directed":
         return None
     group = finding.arguments.get("worse_off")
@@ -365,7 +365,7 @@ def _named_worse_off(finding: Finding | None) -> str | None:
 
 
 def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
-    """Yield the size of the gap, and the same of other models."""
+    """Yield the size of the gap, and its size under other models."""
     both = tuple(_gaps_of_both(audit, finding, wording))
     yield from both
     if finding.value is None:
@@ -382,7 +382,7 @@ def _how_big(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[s
 
 
 def _size(finding: Finding, wording: PageWording) -> str:
-    """Return the size of what a finding states."""
+    """Return a sentence with the size of a finding's value."""
     if finding.is_limit:
         return wording.say("improvement", "answer", amount=wording.interval(finding))
     if finding.lower is not None and finding.upper is not None:
@@ -396,7 +396,7 @@ def _size(finding: Finding, wording: PageWording) -> str:
 
 
 def _gaps_of_both(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
-    """Yield how far groups are apart under the status quo, and with an alternative."""
+    """Yield the gaps between groups under the status quo and with an alternative."""
     both = status_quo_values(audit, finding), values_compared(audit, finding, finding.model or "")
     if both[0] is None or both[1] is None:
         return
@@ -409,7 +409,7 @@ def _gaps_of_both(audit: Audit, finding: Finding, wording: PageWording) -> Itera
 
 
 def _between(key: str, finding: Finding, gap: float | None, wording: PageWording) -> str:
-    """Return the size of a gap, with its two groups where it is one of groups."""
+    """Return a sentence with the size of a gap, and with its two groups if it has any."""
     if finding.group is None or finding.reference is None:
         return wording.say(key, "answer", gap=gap)
     groups = {name: wording.label(getattr(finding, name)) for name in ("group", "reference")}
@@ -423,7 +423,7 @@ def _other_model(finding: Finding, wording: PageWording) -> str:
 
 
 def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
-    """Yield the interval, and what decided."""
+    """Yield sentences with the interval and the reason for the verdict or significance."""
     confidence = 1.0 - audit.results[finding.audit].spec.finding_alpha
     amount, interval = wording.amount(finding), wording.interval(finding)
     if finding.value is not None:
@@ -443,19 +443,19 @@ def _how_sure(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[
 
 
 def _one_sided(key: str, finding: Finding) -> str:
-    """Return the key of a sentence on an interval, or on one-sided limits."""
+    """Return the key of a sentence on an interval, or of the variant for one-sided limits."""
     return key if (finding.bound_low, finding.bound_high) == (None, None) else f"{key}_one_sided"
 
 
 def _considering(key: str, family: Any, wording: PageWording) -> str:
-    """Return a sentence on certainty with the number of statements it holds for together."""
+    """Return a sentence on certainty, with the number of statements in its family."""
     number = None if family is None else family.args["number"].args["n"]
     alone = "_alone" if key != "sure_beyond" and (number or 1) == 1 else ""
     return wording.say(f"{key}{alone}", "answer", number=number)
 
 
 def _change(audit: Audit, drift: Drift, wording: PageWording) -> str:
-    """Return since when a gap is another one, and when that was first shown; or that it is no longer shown."""
+    """Return a sentence on the start of a change and its first detection, or that the change is over."""
     span = span_of(audit, drift, wording)
     if span.is_over:
         return wording.say("change_over", "answer", period=span.name)
@@ -464,13 +464,13 @@ def _change(audit: Audit, drift: Drift, wording: PageWording) -> str:
 
 
 def _change_numbers(drift: Drift) -> dict[str, Any]:
-    """Return the size of a change and its limits, without a sign."""
+    """Return the size of a change and its limits, as absolute values."""
     ends = sorted(abs(end) for end in (drift.low, drift.high) if end is not None)
     return {"change": abs(drift.change or 0.0), "low": ends[0] if ends else None, "high": ends[-1] if ends else None}
 
 
 def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield who is in no comparison: groups too small beside a limit that is met, and people of unknown group."""
+    """Yield who was not compared: groups too small for a limit that is met, and people of unknown group."""
     reasons = (f.reason for f in audit.findings if f.verdict == "meets" and f.reason is not None)
     parts = (part for reason in reasons for part in sentences_of(reason) if part.id == "core.not_compared")
     yield from dict.fromkeys(map(wording.message, parts))

@@ -1,4 +1,4 @@
-"""What must be said beside the statements of the front page: what they do not show, and what could have been missed."""
+"""Cautions beside the statements of the front page: their limitations, and possibly missed differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def cautions(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[str]:
-    """Yield what a finding does not show, where its audit has a sentence for that: its metric's, and that of all."""
+    """Yield the audit's sentences on the limitations of a finding: of its metric, and of the whole audit."""
     catalogue = REGISTRY[finding.audit].messages if finding.audit in REGISTRY else None
     metric = audit.results[finding.audit].metrics[finding.metric]
     if catalogue is None:
@@ -32,12 +32,12 @@ def cautions(audit: Audit, finding: Finding, wording: PageWording) -> Iterator[s
 
 @dataclass(frozen=True)
 class Widest:
-    """The gap in shares that may be the largest.
+    """The gap in shares that could be the largest.
 
     Parameters
     ----------
-    finding : the finding on it.
-    most : how large it may be.
+    finding : the finding on the gap.
+    most : the upper limit of the gap's size.
     of : the number of gaps in shares.
     """
 
@@ -47,10 +47,10 @@ class Widest:
 
 
 def widest_gap(findings: Sequence[Finding]) -> Widest | None:
-    """Return the gap in shares whose limit is the farthest; None where no gap in shares has limits.
+    """Return the gap in shares with the farthest limit, or None if no gap in shares has limits.
 
-    No gap is larger with the confidence of each limit alone: only the truly largest one could be, and that would be
-    outside its own limits.
+    With the confidence of a single limit, no gap is larger: if one were, the truly largest gap would be outside its
+    own limits.
     """
     ends = [
         (max(abs(low or 0.0), abs(high)), finding)
@@ -66,7 +66,7 @@ def widest_gap(findings: Sequence[Finding]) -> Widest | None:
 
 
 def could_be_missed(audit: Audit, findings: Sequence[Finding], wording: PageWording) -> Iterator[str]:
-    """Yield how large a difference may be that was not found: of all gaps in shares, else of the first number."""
+    """Yield the largest difference that could have been missed, in all gaps in shares or in the first finding."""
     widest, finding = widest_gap(findings), findings[0]
     alphas = {result.spec.finding_alpha for result in audit.results.values()}
     confidence = 1.0 - max(alphas)

@@ -1,8 +1,8 @@
-"""What is wrong, or may be: one concern for each statement of a run that asks for attention, most serious first.
+"""Concerns: statements of a run that ask for attention, most serious first.
 
-The sources are limits that are not met, alternatives that are shown to be fairer, differences that are established
-without a limit, gaps that have grown over time, indicators of legal profiles, and limits that the data cannot judge.
-Every concern comes from a finding or a record by a fixed rule.
+The sources are violated limits, alternatives shown to be fairer, established differences without a limit, gaps that
+have grown over time, indicators of legal profiles, and limits that the data cannot judge. Every concern follows from a
+finding or record by a fixed rule.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 Certainty = Literal["yes", "differs", "possibly", "cannot_tell", "not_shown"]
-"""Whether there is a problem: shown, a difference that no limit judges, perhaps, open, and not found."""
+"""The certainty of a problem: shown, a difference without a limit, possible, undecidable, and not found."""
 
 _SERIOUS: dict[Certainty, int] = {"yes": 0, "possibly": 1, "differs": 1, "cannot_tell": 2, "not_shown": 3}
-"""The order of concerns: of those that are equally serious, limits come first, and legal profiles last."""
+"""The rank of concerns; equally serious concerns start with limits and end with legal profiles."""
 
 _KINDS = {"difference": "gap", "ratio": "ratio"}
 
@@ -43,10 +43,10 @@ class Concern:
 
     Parameters
     ----------
-    certainty : how sure it is that there is a problem.
-    write : returns what is the matter, in a sentence; only those that are shown are written.
-    finding : the finding that says so, if any.
-    drift : the gap that has grown, if any.
+    certainty : the certainty of a problem.
+    write : the function that returns the sentence; it is called only for concerns to be shown.
+    finding : the finding behind the concern, or None.
+    drift : the gap that has grown, or None.
     """
 
     certainty: Certainty
@@ -56,12 +56,12 @@ class Concern:
 
     @property
     def sentence(self) -> str:
-        """What is the matter."""
+        """The sentence that describes the concern."""
         return self.write()
 
     @property
     def place(self) -> tuple[object, ...] | None:
-        """What the finding compares: the same numbers under several limits have the same place."""
+        """The comparison of the finding, which is the same for several limits on the same values."""
         return None if self.finding is None else place_of(self.finding)
 
 
@@ -78,7 +78,7 @@ def concerns(audit: Audit, wording: PageWording) -> list[Concern]:
 
 
 def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
-    """Return the values of a finding's groups as a clause, or its headline where it has none."""
+    """Return the values of a finding's groups as a clause, or its headline if it has no values."""
     groups = group_values(audit, finding)
     if (quo := status_quo_values(audit, finding)) is not None:
         return _under_the_status_quo(finding, quo, wording)
@@ -90,7 +90,7 @@ def values_line(audit: Audit, finding: Finding, wording: PageWording) -> str:
 
 
 def _under_the_status_quo(finding: Finding, quo: GroupValues, wording: PageWording) -> str:
-    """Return the values of groups under the status quo as a clause, in the audit's own words if it has some."""
+    """Return the groups' values under the status quo as a clause, in the audit's own words if it has any."""
     outcome, groups = finding.arguments.get("outcome"), told_values(quo, wording, counted=False)
     words: dict[str, Argument] = {"grouping": finding.grouping, "groups": groups, "outcome": outcome}
     catalogue, own = REGISTRY[finding.audit].messages, f"quo_{quo.metric.name}"
@@ -101,10 +101,10 @@ def _under_the_status_quo(finding: Finding, quo: GroupValues, wording: PageWordi
 
 
 def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
-    """Yield limits that are not met, that may not be met, and that cannot be judged.
+    """Yield violated limits, possibly violated limits, and limits that cannot be judged.
 
-    What is beyond its limit alone comes before what is open, and an established difference before others; shares come
-    before other numbers, such as mean scores; within them the largest comes first.
+    Violated limits come before undecided ones, and undecided limits on established differences before other undecided
+    ones. Then shares come before other numbers, such as mean scores, and larger gaps before smaller ones.
     """
     judged = (finding for finding in audit.findings if finding.threshold is not None)
     for finding in sorted(judged, key=_severity):
@@ -119,13 +119,13 @@ def _limits(audit: Audit, wording: PageWording) -> Iterator[Concern]:
 
 
 def _severity(finding: Finding) -> tuple[bool, bool, bool, float]:
-    """Return what limits are ordered by, the least first."""
+    """Return the sort key of limits, the most severe first."""
     is_open = finding.verdict == "insufficient_evidence"
     return is_open, is_open and not is_established(finding), finding.unit != "share", -distance(finding)
 
 
 def _is_value_beyond(finding: Finding) -> bool:
-    """Tell whether a number, without its interval, lies beyond its limit: of one that is left open, its nearer end."""
+    """Return whether a value lies beyond its limit; for a range of values, whether its nearer end does."""
     if finding.value is None or finding.limit is None or finding.threshold is None:
         return False
     at_least = is_least(finding.threshold)
@@ -142,37 +142,37 @@ def _limit_sentence(key: str, audit: Audit, finding: Finding, wording: PageWordi
     sentence = wording.say(own, "answer", values=values, limit=limit, model=finding.model, **words)
     if finding.verdict in UNDECIDED and is_established(finding):
         return f"{sentence} {wording.say('yet_different', 'answer')}"
-    if finding.verdict == "does_not_meet" and finding.reason is not None:  # what its limits hold on
+    if finding.verdict == "does_not_meet" and finding.reason is not None:  # the condition of its limits
         return f"{sentence} {wording.message(finding.reason)}"
     return sentence
 
 
 def shown_alternatives(audit: Audit) -> list[Finding]:
-    """Return the findings of audits for a remedy that show a fairer alternative."""
+    """Return the findings on remedies that show a fairer alternative."""
     remedies = {name for name, descriptor in REGISTRY.items() if descriptor.remedy}
     shown = [finding for finding in audit.findings if finding.audit in remedies and finding.is_limit]
     return [finding for finding in shown if finding.verdict in ("does_not_meet", "no_threshold")]
 
 
 def _alternatives(audit: Audit, wording: PageWording) -> Iterator[Concern]:
-    """Yield the alternatives that are shown to be fairer, unless a limit says so."""
+    """Yield the alternatives shown to be fairer, unless a limit judges them."""
     for finding in shown_alternatives(audit):
         if finding.verdict == "no_threshold":
             yield Concern("yes", partial(_alternative, audit, finding, wording), finding)
 
 
 def _alternative(audit: Audit, finding: Finding, wording: PageWording) -> str:
-    """Return that an alternative is shown to be better, after the values of the status quo where they are known."""
+    """Return the sentence on a fairer alternative, after the status quo's values if they are known."""
     headline = wording.headline(finding)
     quo = status_quo_values(audit, finding)
     return headline if quo is None else f"{values_line(audit, finding, wording)}. {headline}"
 
 
 def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
-    """Yield established differences that no broken limit covers: shares before other numbers.
+    """Yield established differences not covered by a violated or undecided limit, shares before other numbers.
 
-    Of these, those whose two groups are established come first, then those in metrics that measure one thing alone,
-    then the largest.
+    Then come differences between two established groups, differences in metrics without a caution on other influences,
+    and larger differences.
     """
     judged = {place_of(f) for f in audit.findings if f.verdict in ("does_not_meet", *UNDECIDED)}
     found = [finding for finding in audit.findings if is_established(finding) and place_of(finding) not in judged]
@@ -195,14 +195,14 @@ def _differences(audit: Audit, wording: PageWording) -> Iterator[Concern]:
 
 
 def _moves_with_more(audit: Audit, finding: Finding) -> bool:
-    """Tell whether the audit has a caution on what else moves the metric, as prevalence moves kappa."""
+    """Return whether the audit has a caution on other influences on the metric, such as prevalence on kappa."""
     catalogue = REGISTRY[finding.audit].messages if finding.audit in REGISTRY else None
     metric = audit.results[finding.audit].metrics[finding.metric]
     return catalogue is not None and "moves_with" in catalogue and bool(metric.moves_with)
 
 
 def _difference(audit: Audit, finding: Finding, limited: Finding | None, wording: PageWording) -> str:
-    """Return the values of groups that differ, and whether a limit on them is met or there is none."""
+    """Return a sentence with the values of different groups, and whether they meet a limit or have none."""
     values = values_line(audit, finding, wording)
     limit = None if limited is None else wording.limit(limited)
     free = "_free" if limit is None and any(f.threshold is not None for f in audit.findings) else ""
@@ -212,19 +212,19 @@ def _difference(audit: Audit, finding: Finding, limited: Finding | None, wording
 
 
 def _has_changed(audit: Audit, finding: Finding) -> bool:
-    """Tell whether a gap at the place of a finding has grown over time."""
+    """Return whether a gap has grown over time in the comparison of a finding."""
     place = finding.audit, finding.model, finding.grouping, finding.metric
     return any((d.audit, d.model, d.grouping, d.metric) == place for d in _grown(audit))
 
 
 def _grown(audit: Audit) -> list[Drift]:
-    """Return the gaps that have grown beyond chance."""
+    """Return the gaps that have grown significantly."""
     drifts = (drift for extra in audit.extras for drift in extra.tables.get("drifts", ()) if drift.drifted)
     return [drift for drift in drifts if abs(drift.since or 0.0) > abs(drift.before or 0.0)]
 
 
 def _drifts(audit: Audit, wording: PageWording) -> Iterator[Concern]:
-    """Yield gaps that have grown beyond chance, the clearest first; intersections of groupings last."""
+    """Yield the gaps that have grown significantly, the clearest first and intersections of groupings last."""
     for drift in sorted(_grown(audit), key=lambda drift: (TIMES in drift.grouping, -_distance_from_no_change(drift))):
         yield Concern("yes", partial(_drift_sentence, audit, drift, wording), drift=drift)
 
@@ -234,9 +234,9 @@ def _distance_from_no_change(drift: Drift) -> float:
 
 
 def _drift_sentence(audit: Audit, drift: Drift, wording: PageWording) -> str:
-    """Return since when a gap is another one, and what it was before; in the audit's own words if it has some.
+    """Return a sentence on a gap since a change and before, in the audit's own words if it has any.
 
-    Of a change that is over, when it was, and the gap in all other periods.
+    For a change that is over, the sentence has its periods and the gap in all other periods.
     """
     descriptor, span = REGISTRY[drift.audit], span_of(audit, drift, wording)
     since, before = drift.since or 0.0, span.others if span.is_over else drift.before or 0.0
@@ -268,7 +268,7 @@ def _indicators(audit: Audit, wording: PageWording) -> Iterator[Concern]:
 
 
 def profile_line(profile: ProfileResult, wording: PageWording) -> str:
-    """Return how many groups a profile flags, and the clearest of them; nothing if it flags none."""
+    """Return a sentence with the number of flagged groups and the clearest one; empty if none is flagged."""
     flagged = [row for row in profile.tables.get("impact", ()) if row.is_flagged]
     if not flagged:
         return ""

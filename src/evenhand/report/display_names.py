@@ -1,4 +1,4 @@
-"""Names for readers: models, columns, groups and intersections under the names that the user gave them."""
+"""Display names: replace names of models, columns and groups by the names that the user chose."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def displayed(audit: Audit) -> Audit:
-    """Return an audit whose tables and sentences have the names of `[report] names`; others stay as in the data.
+    """Return an audit with the names of `[report] names` in its tables and sentences.
 
-    Settings, hashes and the names of files stay as they are.
+    Settings, hashes and file names are unchanged.
     """
     names = audit.config.report.names
     if not names:
@@ -40,7 +40,7 @@ def _renamed_result(result: Result, names: Mapping[str, str]) -> Result:
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Return a value with names for readers in its records, sentences and containers.
+    """Return a value with display names in its records, messages and containers.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _renamed_record(record: Record, names: Mapping[str, str]) -> Record:
-    """Return a record with its names and sentences changed; numbers, metrics and kinds stay."""
+    """Return a record with display names in its names and messages; numbers, metrics and kinds are unchanged."""
     changed: dict[str, Any] = {}
     for name in declarations(type(record)):
         value = getattr(record, name)
@@ -76,4 +76,4 @@ def _renamed_record(record: Record, names: Mapping[str, str]) -> Record:
 
 
 _FIXED = ("audit", "metric", "kind", "against", "unit", "verdict", "number")
-"""Columns that hold our own words."""
+"""Columns with our own terms, which are never renamed."""

@@ -1,4 +1,4 @@
-"""The groups that the answer draws: their values, of two series where two are compared."""
+"""The groups that the answer draws: one or two series of values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 MOST_DRAWN = 12
-"""The most groups in the picture of whom it concerns."""
+"""The maximum number of groups in the chart of concerned groups."""
 
 
 def drawn_groups(audit: Audit, lead: Finding, reversal: Reversal | None, wording: PageWording) -> Forest | None:
-    """Return the values of all groups, highest first; of many, the highest, the lowest, and those that are named."""
+    """Return the chart of the groups' values, highest first; of many groups, only the outermost and the named ones."""
     series = _series(audit, lead, reversal, wording)
     if not series:
         return None
@@ -46,7 +46,7 @@ def drawn_groups(audit: Audit, lead: Finding, reversal: Reversal | None, wording
 
 
 def drawn_change(drift: Drift, period: str, wording: PageWording) -> Forest | None:
-    """Return the rates of both groups before a change, and since; None where they are not known."""
+    """Return the chart of both groups' rates before and since a change, or None if a rate is unknown."""
     before, since = wording.say("before", "answer"), period
     rates = [
         (drift.group, before, drift.group_before),
@@ -63,7 +63,7 @@ def drawn_change(drift: Drift, period: str, wording: PageWording) -> Forest | No
 
 
 def _series(audit: Audit, lead: Finding, reversal: Reversal | None, wording: PageWording) -> Mapping[str, GroupValues]:
-    """Return the values of groups to draw, by the name of their series: of two, both sides of what is compared."""
+    """Return the groups' values to draw, by the name of the series; two series for two compared versions."""
     if (quo := status_quo_values(audit, lead)) is not None:
         new = values_compared(audit, lead, lead.model or "")
         return {wording.say("status_quo", "answer"): quo} | ({} if new is None else {lead.model or "": new})
@@ -78,7 +78,7 @@ def _series(audit: Audit, lead: Finding, reversal: Reversal | None, wording: Pag
 
 
 def _shown_groups(groups: GroupValues) -> set[str]:
-    """Return the groups that are drawn: of many, the highest, the lowest, and those that are named."""
+    """Return the groups to draw: all, or of many groups the highest, the lowest and the named ones."""
     values = groups.values
     if len(values) > MOST_DRAWN:
         values = (*values[: MOST_DRAWN // 2], *values[-MOST_DRAWN // 2 :], *groups.named)

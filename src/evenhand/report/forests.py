@@ -1,4 +1,4 @@
-"""Draw forests on screen: a table with a picture per row."""
+"""Forests on screen: a table with a chart in each row."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from evenhand.charts.forest_rows import axis_numbers, interval_marks, interval_o
 from evenhand.messages.formats import show_tick
 
 _ROW = 18
-"""The height of a row of a forest."""
+"""The height of a row of a forest in pixels."""
 
 _LEAST_WIDTH, _SHORT = 80.0, 5
-"""The least width of a plot, and the letters of a number that always has room."""
+"""The minimum width of a plot with long axis numbers, and the longest number that fits any plot, in letters."""
 
 
 def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
-    """Yield the legend of the marks in forests."""
+    """Yield the sentences of the legend of forests."""
     rows = [row for panel in panels for row in panel.rows]
     for black in dict.fromkeys(panel.black for panel in panels if any(row["limits"] for row in panel.rows)):
         yield f"The solid line is {black}."
@@ -30,13 +30,13 @@ def what_marks_mean(panels: Sequence[Forest]) -> Iterator[str]:
 
 
 def _room(panel: Forest) -> float | None:
-    """Return the room for the numbers of an axis, if they are long: the least width of a plot."""
+    """Return the minimum width of a plot with long axis numbers, or None."""
     longest = max(len(show_tick(tick, panel.style)) for tick in panel.ticks())
     return _LEAST_WIDTH if longest > _SHORT else None
 
 
 def forest_view(panel: Forest) -> dict[str, Any]:
-    """Return a forest as rows of a table: label, series, n, the picture of the interval, value and interval."""
+    """Return a forest as table rows: label, series, n, chart of the interval, value and interval."""
 
     def x(number: float) -> str:
         return f"{100 * panel.share(number):.1f}%"

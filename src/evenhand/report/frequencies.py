@@ -1,4 +1,4 @@
-"""The values of the groups behind a finding, as natural frequencies: "28 of 100"."""
+"""The values of the groups behind a finding, as natural frequencies such as "28 of 100"."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class GroupValues:
 
     Parameters
     ----------
-    metric : their metric.
-    values : by group, highest first.
-    pair : the two groups that the finding is about.
-    largest : the largest group of the data, if it is among them.
-    reference : the group that others are compared with, if there is one.
-    overall : the value of everybody, if there is one.
+    metric : the metric of the values.
+    values : the values by group, highest first.
+    pair : the two groups of the finding.
+    largest : the largest group of the data, or None if it is not compared.
+    reference : the reference group, or None.
+    overall : the value of all people, or None.
     compared : the groups that are large enough to be compared.
-    of_people : whether shares are of whole people, neither weighted nor standardised.
+    of_people : whether shares are ratios of counts of people, neither weighted nor standardised.
     """
 
     metric: Metric
@@ -52,12 +52,12 @@ class GroupValues:
 
     @property
     def named(self) -> list[Value]:
-        """The pair, the largest group and the reference group: what is always said."""
+        """The values that are always listed: the pair, the largest group and the reference group."""
         names = {*self.pair, self.largest, self.reference}
         return [value for value in self.values if value.group in names]
 
     def per(self) -> int | None:
-        """Return the round number of people that shares are counted among; None for other values.
+        """Return the base of natural frequencies (100, 1,000 or 10,000), or None for values that cannot be counted.
 
         Examples
         --------
@@ -75,12 +75,12 @@ class GroupValues:
         return None
 
     def style(self) -> Format:
-        """Return the format of the values where they are not counted."""
+        """Return the format of values that are not counted."""
         return self.metric.style()
 
 
 def group_values(audit: Audit, finding: Finding, stratum: str | None = None) -> GroupValues | None:
-    """Return the values of the groups that a finding compares; None where its audit has no such table.
+    """Return the values of the groups that a finding compares, or None if its audit has no such table.
 
     `stratum` replaces the finding's own stratum.
     """
@@ -89,7 +89,7 @@ def group_values(audit: Audit, finding: Finding, stratum: str | None = None) -> 
 
 
 def values_compared(audit: Audit, finding: Finding, model: str) -> GroupValues | None:
-    """Return what a finding on an alternative compares, under a model; None where its audit has no such values."""
+    """Return the groups' values under a model for a finding on an alternative, or None if there are none."""
     arguments = finding.arguments
     known = audit.results[finding.audit].spec.known_metrics()
     if not isinstance(metric := arguments.get("compared"), str) or metric not in known:
@@ -99,13 +99,13 @@ def values_compared(audit: Audit, finding: Finding, model: str) -> GroupValues |
 
 
 def status_quo_values(audit: Audit, finding: Finding) -> GroupValues | None:
-    """Return what a finding on an alternative compares, under the status quo."""
+    """Return the groups' values under the status quo for a finding on an alternative, or None."""
     baseline = finding.arguments.get("baseline")
     return values_compared(audit, finding, baseline) if isinstance(baseline, str) else None
 
 
 def _groups_at(audit: Audit, finding: Finding, where: _Place, names: Sequence[str | None]) -> GroupValues | None:
-    """Return the values of all groups at a place, of which a finding is about those that are named."""
+    """Return the values of all groups in a comparison, with the named groups as the finding's pair."""
     result = audit.results[finding.audit]
     values = list(_values(result, where, finding))
     found = {value.group: value for value in values}
@@ -126,7 +126,7 @@ def _groups_at(audit: Audit, finding: Finding, where: _Place, names: Sequence[st
 
 
 def _values(result: Result, where: _Place, finding: Finding) -> Iterator[Value]:
-    """Yield the values of the named groups of a place, with the coordinates of a finding."""
+    """Yield the values of a comparison's named groups, with the coordinates of a finding."""
     for value in result.tables.get("values", ()):
         if not isinstance(value, Value) or value.value is None or value.group in UNNAMED:
             continue
@@ -135,13 +135,13 @@ def _values(result: Result, where: _Place, finding: Finding) -> Iterator[Value]:
 
 
 def _gaps(result: Result, where: _Place, against: Against) -> Iterator[Gap]:
-    """Yield the gaps of a place to a reference group, or to everybody."""
+    """Yield the gaps of a comparison to a reference group or to all people."""
     gaps = (gap for gap in result.tables.get("gaps", ()) if isinstance(gap, Gap))
     return (gap for gap in gaps if gap.against == against and _place(gap) == where)
 
 
 def _overall(result: Result, where: _Place, values: Mapping[str, Value]) -> float | None:
-    """Return the value of everybody: that of a group less its gap to everybody."""
+    """Return the value of all people, computed from a group's value and gap, or None."""
     for gap in _gaps(result, where, "overall"):
         value = values.get(gap.group or "")
         if gap.kind == "difference" and gap.value is not None and value is not None and value.value is not None:
@@ -159,16 +159,16 @@ def _same_coordinates(value: Value, finding: Finding) -> bool:
 
 
 def _is_faithful(share: float, counted: int, of: int) -> bool:
-    """Tell whether nobody and everybody are said only of shares of 0 and 1."""
+    """Return whether a rounded count of 0 or of all people stands only for a share of exactly 0 or 1."""
     return (counted > 0 or share == 0) and (counted < of or share == 1)
 
 
 _FEW = 100
-"""Below so many people a share is also said as what it is: 5 of 18."""
+"""The number of people below which a share is also written as a count, such as 5 of 18."""
 
 
 def _counted(value: Value, wording: PageWording) -> str | None:
-    """Return a share of few people as people, where it is one of whole people."""
+    """Return a share of few people as "5 of 18", or None for many people and other shares."""
     people = (value.value or 0.0) * value.n
     if value.n >= _FEW or abs(people - round(people)) > 1e-6:
         return None
@@ -176,7 +176,7 @@ def _counted(value: Value, wording: PageWording) -> str | None:
 
 
 def _number(value: Value, per: int | None, groups: GroupValues, wording: PageWording) -> str:
-    """Return a value, or how many of so many people, with the people themselves where they are few."""
+    """Return a value or a natural frequency, with the counts of people if they are few."""
     if per is None:
         return show(value.value, groups.style())
     number = f"{round((value.value or 0.0) * per):,}"
@@ -187,7 +187,7 @@ def _number(value: Value, per: int | None, groups: GroupValues, wording: PageWor
 def told_values(
     groups: GroupValues, wording: PageWording, shown: Sequence[Value] | None = None, *, counted: bool = True
 ) -> str:
-    """Return the values of groups in a line: "Black 28, White 8 (the largest group), Asian 4"; in percent uncounted."""
+    """Return the groups' values as a list: "Black 28, White 8 (the largest group), Asian 4", or as percentages."""
     per = groups.per() if counted else None
     chosen = groups.named if shown is None else shown
     colon = ":" if any(value.group[-1:].isdigit() for value in chosen) else ""
@@ -200,7 +200,7 @@ def told_values(
 
 
 def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWording) -> str:
-    """Return what the values of groups count: "Of 100 households in each group, xgboost flags"."""
+    """Return the introduction of a list of values: "Of 100 households in each group, xgboost flags"."""
     per = groups.per()
     clause = finding.headline.args.get("clause")
     said = clause.args if isinstance(clause, Message) else finding.headline.args
@@ -217,14 +217,14 @@ def lead_of(audit: Audit, finding: Finding, groups: GroupValues, wording: PageWo
 
 
 def _place_of(place: Argument, finding: Finding) -> Argument:
-    """Return where a finding compares groups; standardised, as "by sex, with the same mix of grade"."""
+    """Return the clause on the compared groups; if standardised, "by sex, with the same mix of grade"."""
     if isinstance(place, Message) and place.id == "core.standardised":
         return say_answer("answer_place_standardised", **place.args)
     return place or say("by", grouping=finding.grouping)
 
 
 def _outcome(audit: Audit, which: str, wording: PageWording) -> str:
-    """Return what an outcome is in the data, in brackets: " (repaid: yes)", or " (status: not default)"."""
+    """Return the definition of an outcome in brackets: " (repaid: yes)" or " (status: not default)"."""
     data = audit.config.data
     column, positive = data.get("outcome"), data.get("positive")
     if column is None or data.get("outcome_kind") == "number":
@@ -235,14 +235,14 @@ def _outcome(audit: Audit, which: str, wording: PageWording) -> str:
 
 
 def speaker_of(audit: Audit, model: str) -> Argument:
-    """Return what sentences call a model of a run."""
+    """Return the name of a model within sentences."""
     predictions = audit.config.data.get("predictions", {})
     verb = predictions.get(model, {}).get("selected_word", "selects")
     return speaker(model, verb, alone=len(predictions) == 1)
 
 
 def _share_sentence(finding: Finding, arguments: Mapping[str, Argument]) -> Message | None:
-    """Return the audit's own sentence on a share, if it has one."""
+    """Return the audit's own sentence on a share, or None."""
     from evenhand.audits import REGISTRY
 
     catalogue = REGISTRY[finding.audit].messages if finding.audit in REGISTRY else None

@@ -1,4 +1,4 @@
-"""The front page below the answer in short: verdicts at a glance, groups compared, ranked findings."""
+"""The front page below the answer: verdicts at a glance, compared groups, and ranked findings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_GROUPS = 12
 _WIDTH, _HEIGHT = 240, 26
 _LEFT, _RIGHT = 8, 232
 _LETTER = 7.5
-"""The width of a letter of the numbers at an axis, about."""
+"""The approximate width of a digit at an axis, in pixels."""
 _DIGITS = 9
-"""The digits used to rank findings: processors differ in further ones, and so would the order."""
+"""The digits used to rank findings; further digits, and so the order, depend on the processor."""
 
 
 @dataclass(frozen=True)
 class FrontLine:
-    """One finding on the front page: its picture, and the like findings of other models or groups."""
+    """One finding on the front page, with its chart and the equivalent findings of other models or groups."""
 
     finding: Finding
     picture: Markup
@@ -39,7 +39,7 @@ class FrontLine:
 
 @dataclass(frozen=True)
 class Compared:
-    """The groups of one grouping with their sizes, largest first, and the size below which none is compared."""
+    """The groups of one grouping with their sizes, largest first, and the minimum size for a comparison."""
 
     grouping: str
     sizes: tuple[tuple[str, int], ...]
@@ -48,37 +48,37 @@ class Compared:
 
     @property
     def people(self) -> int:
-        """The people, with those whose group is missing."""
+        """The number of people, including people with a missing group."""
         return self.missing + sum(n for _, n in self.sizes)
 
     def in_words(self, wording: PageWording, most: int = MOST_GROUPS) -> str:
-        """Return the groups with their sizes in a line; of many groups, the largest."""
+        """Return the groups with their sizes in one line; of many groups, only the largest."""
         sizes = [f"{wording.label(group)} {self.size(n, wording)}" for group, n in self.sizes[:most]]
         sizes += [wording.say("more_groups", number=len(self.sizes) - most)] if len(self.sizes) > most else []
         sizes += [f"{wording.say('not_known')} {wording.count(self.missing)}"] if self.missing else []
         return f"{self.grouping}: {' · '.join(sizes)}"
 
     def size(self, people: int, wording: PageWording) -> str:
-        """Return a group's size, and whether it is too small to be compared."""
+        """Return a group's size, marked if it is too small to be compared."""
         few = "" if people >= self.least else f" ({wording.say('too_few')})"
         return f"{wording.count(people)}{few}"
 
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:
-    """Rank findings from the clearest down: not met, undecided, met, then those without a threshold.
+    """Rank findings by verdict (not met, undecided, met, no threshold), and then by clarity.
 
-    Of those with a limit, shares such as decisions come before mean scores and other numbers. Not met and met: by the
-    distance of the interval from the limit, in units of its width. Undecided: nearest to the limit first.
-    Without a threshold: by p-value, then by how far the interval lies from no difference.
+    Among findings with a limit, shares come before mean scores and other numbers. Met and violated limits are sorted
+    by the interval's distance from the limit, in units of its width; undecided limits by the same distance, nearest
+    first. Findings without a threshold are sorted by p-value, and then by the interval's distance from no difference.
     """
     return sorted(findings, key=_order)
 
 
 def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
-    """Return findings in the order of terminal, page and files: ranked, with like findings together.
+    """Return findings in the order of terminal, page and files: ranked, with equivalent findings together.
 
-    Like findings have no threshold and state the same for other models or groups, in the same direction; each verdict
-    is separate.
+    Equivalent findings have no threshold and state the same about other models or groups, in the same direction.
+    Findings with a verdict are listed separately.
     """
     same: dict[object, list[Finding]] = {}
     for finding in rank(findings):
@@ -88,7 +88,7 @@ def in_order(findings: Iterable[Finding]) -> list[tuple[Finding, ...]]:
 
 
 def numbers_of(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the numbers of findings in their order: F2, F10."""
+    """Return the numbers of findings in order, such as F2 and F10."""
     return tuple(sorted((finding.number for finding in findings), key=lambda number: (len(number), number)))
 
 
@@ -109,7 +109,7 @@ def _no_gap(finding: Finding) -> float:
 
 
 def _limits(finding: Finding) -> tuple[float, ...]:
-    """Return the limit on either side of no gap: a gap may point either way."""
+    """Return the limits on both sides of no difference, because a gap may have either direction."""
     if finding.limit is None:
         return (_no_gap(finding),) if finding.kind else ()
     if finding.kind == "ratio":
@@ -118,9 +118,9 @@ def _limits(finding: Finding) -> tuple[float, ...]:
 
 
 def _clearance(finding: Finding, limit: float) -> float:
-    """Return the interval's distance from a limit, in its own widths.
+    """Return the interval's distance from a limit, in units of the interval's width.
 
-    If the limit is inside, the value's distance is returned.
+    If the interval contains the limit, return the value's distance.
     """
     low, high = limits_to_judge(finding)
     if finding.value is None:
@@ -133,13 +133,13 @@ def _clearance(finding: Finding, limit: float) -> float:
 
 
 def comparison_key(finding: Finding) -> tuple[object, ...]:
-    """Return a key that findings share if they state the same for different models or groups."""
+    """Return a key shared by findings that state the same about different models or groups."""
     place = finding.audit, finding.metric, finding.grouping, finding.stratum
     return *place, finding.kind, finding.against, finding.threshold
 
 
 def groups_compared(audit: Audit) -> list[Compared]:
-    """Return the groups of every grouping with the number of their people in the data."""
+    """Return the groups of every grouping, with their numbers of people in the data."""
     least = min((getattr(result.spec, "min_count", 0) for result in audit.results.values()), default=0)
     return [
         Compared(
@@ -155,9 +155,9 @@ def groups_compared(audit: Audit) -> list[Compared]:
 def missing_data_sentences(
     compared: Sequence[Compared], data: Mapping[str, Any], wording: PageWording, *, hidden: bool = False
 ) -> list[str]:
-    """State how many rows were left out, and that no group is missing if none is.
+    """Return sentences on the number of rows left out, and on missing groups if there are none.
 
-    With hidden small counts, people whose group is missing may be among them.
+    With hidden small counts, the second sentence is omitted, because hidden people may have a missing group.
     """
     complete = [] if hidden or any(item.missing for item in compared) else [wording.say("all_known")]
     if not data["rows_dropped"]:
@@ -167,12 +167,12 @@ def missing_data_sentences(
 
 
 LEAST_AT_A_GLANCE = 2
-"""The number of verdicts below which the answer says as much as an overview."""
+"""The number of verdicts below which an overview would add nothing to the answer."""
 
 
 @dataclass(frozen=True)
 class Glance:
-    """One threshold with the finding of the worst verdict on each model; "" for findings without a model."""
+    """One threshold with the finding of the worst verdict for each model ("" without a model)."""
 
     what: str
     limit: str
@@ -184,12 +184,12 @@ class Glance:
         return dict(self.verdicts)
 
     def note(self, _wording: PageWording) -> str:
-        """Return what stands beside the quantity: its limit."""
+        """Return the text beside the quantity: its limit."""
         return self.limit
 
 
 def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance]:
-    """Return every threshold once, with its verdicts, like the table of groups in aequitas."""
+    """Return every threshold once, with its verdicts by model."""
     wording = wording or page_wording()
     rows: dict[tuple[object, ...], dict[str, Finding]] = {}
     judged = [finding for finding in audit.findings if finding.threshold is not None]
@@ -212,7 +212,7 @@ def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance
 
 @dataclass(frozen=True)
 class Established:
-    """Differences in one metric by one grouping that are beyond chance and have no limit, a finding for each model."""
+    """Significant differences without a limit in one metric and grouping, with a finding for each model."""
 
     what: str
     findings: tuple[Finding, ...]
@@ -223,14 +223,14 @@ class Established:
         return {finding.model or "": finding for finding in self.findings}
 
     def note(self, wording: PageWording) -> str:
-        """Return what stands beside the quantity: the unit, where it is percentage points."""
+        """Return the text beside the quantity: the unit if it is percentage points, else empty."""
         return wording.say("in_points") if self.findings[0].style == "points" else ""
 
 
 def established(audit: Audit, wording: PageWording | None = None) -> list[Established]:
-    """Return the differences that are established without a limit, where no limit judges the same numbers.
+    """Return the established differences in values that no limit judges.
 
-    Shares come before other numbers, such as mean scores; within them the largest comes first.
+    Shares come before other numbers, such as mean scores, and larger differences before smaller ones.
     """
     wording = wording or page_wording()
     judged = {place_of(finding) for finding in audit.findings if finding.threshold is not None}
@@ -243,23 +243,23 @@ def established(audit: Audit, wording: PageWording | None = None) -> list[Establ
 
 
 def distance(finding: Finding) -> float:
-    """Return how far a gap is from equality, on one scale for differences and ratios."""
+    """Return the distance of a gap from equality, on one scale for differences and ratios."""
     value = finding.value or 0.0
     return abs(1.0 - value) if finding.kind == "ratio" else abs(value)
 
 
 def is_established(finding: Finding) -> bool:
-    """Tell whether groups differ beyond chance, with all tests of the run considered."""
+    """Return whether groups differ significantly, adjusted for all tests of the run."""
     return finding.kind is not None and finding.significance in ("directed", "significant")
 
 
 def leaves_pair_open(finding: Finding) -> bool:
-    """Tell whether it is established only that some groups differ, and open which ones."""
+    """Return whether a finding establishes that some groups differ, but not which ones."""
     return is_established(finding) and finding.significance == "significant" and finding.against == "worst_pair"
 
 
 def place_of(finding: Finding) -> tuple[object, ...]:
-    """Return what a finding compares, whatever its limit."""
+    """Return the key of a finding's comparison, without its limit."""
     return finding.audit, finding.model, finding.grouping, finding.stratum, finding.metric
 
 
@@ -273,7 +273,7 @@ def _limited_quantity(audit: Audit, finding: Finding, wording: PageWording) -> s
 
 
 def lines(findings: Iterable[Finding], wording: PageWording | None = None) -> list[FrontLine]:
-    """Return the front page's lines: the clearest findings, each with like ones behind it and a shared axis."""
+    """Return the lines of the front page: ranked findings with their equivalents, on shared axes."""
     all_findings = list(findings)
     return [
         FrontLine(first, _picture(first, all_findings, wording or page_wording()), tuple(rest))
@@ -281,11 +281,11 @@ def lines(findings: Iterable[Finding], wording: PageWording | None = None) -> li
     ]
 
 
-# The small picture of an interval ------------------------------------------------------------------------------------
+# The small chart of an interval --------------------------------------------------------------------------------------
 
 
 def picture_with_axis(finding: Finding, wording: PageWording) -> Markup:
-    """Draw the interval of one finding, with numbers at both ends of its axis and words at the upright line."""
+    """Draw the interval of one finding, with numbers at the ends of its axis and a label at the limit line."""
     start, end = _axis(finding, [finding])
     limits = [limit for limit in _limits(finding) if start <= limit <= end]
 
@@ -306,11 +306,11 @@ def picture_with_axis(finding: Finding, wording: PageWording) -> Markup:
 
 
 def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWording, texts: str = "") -> Markup:
-    """Draw the interval as a bar with its value and limit; findings of one unit share an axis.
+    """Draw the interval as a bar with its value and limit; findings of the same unit share an axis.
 
-    `texts` stand above and below the picture.
+    `texts` are SVG texts above and below the bar.
 
-    The style sheet has the colours; these are for print, which ignores it for pictures.
+    The colours here are for print, which ignores the style sheet for images.
     """
     low, high = limits_to_judge(finding)
     if finding.value is None:
@@ -348,12 +348,12 @@ def _picture(finding: Finding, all_findings: Sequence[Finding], wording: PageWor
 
 
 def _x(number: float, start: float, end: float) -> float:
-    """Return the position of a number on an axis."""
+    """Return the x coordinate of a number on an axis."""
     return round(_LEFT + (_RIGHT - _LEFT) * min(max((number - start) / (end - start), 0), 1), 1)
 
 
 def _whisker(finding: Finding, x: Callable[[float], float]) -> list[str]:
-    """Return the interval that decided, widened for all verdicts of the run, as a line with ends."""
+    """Return the simultaneous interval behind the verdict as a line with end marks, or nothing."""
     low, high = finding.decided_low, finding.decided_high
     if low is None or high is None:
         return []
@@ -362,12 +362,12 @@ def _whisker(finding: Finding, x: Callable[[float], float]) -> list[str]:
 
 
 def _beyond(finding: Finding, x: Callable[[float], float]) -> Iterator[str]:
-    """Yield shading for the side of the axis where a threshold is not met."""
+    """Yield the shading of the axis range that violates a threshold."""
     if finding.limit is None or finding.threshold is None or finding.value is None:
         return
     least = is_least(finding.threshold)
     left, right = (_LEFT, x(finding.limit)) if least else (x(finding.limit), _RIGHT)
-    if not least and finding.kind and finding.value < 0:  # the gap points the other way
+    if not least and finding.kind and finding.value < 0:  # the gap has the opposite direction
         left, right = _LEFT, x(-finding.limit)
     if right > left:
         yield (
@@ -382,9 +382,9 @@ def _picture_title(finding: Finding, wording: PageWording) -> str:
 
 
 def _axis(finding: Finding, all_findings: Sequence[Finding]) -> tuple[float, float]:
-    """Return the ends of the axis for findings of this unit and kind.
+    """Return the ends of the axis for findings of the same unit and kind.
 
-    It holds 0, and 1 for a ratio.
+    The axis contains 0, and 1 for a ratio.
     """
     numbers = [0.0, *_limits(finding)[:1], 1.0] if finding.is_limit else [0.0, _no_gap(finding)]
     for other in all_findings:

@@ -1,4 +1,4 @@
-"""Whether a gap within strata stands without any one of them: a single department can make it."""
+"""Sensitivity of a gap within strata to the removal of single strata, such as one department."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class Stratum:
-    """A stratum: its name, its people, and the values of its groups."""
+    """The name, number of people and group values of a stratum."""
 
     name: str
     people: int
@@ -27,9 +27,9 @@ class Stratum:
 
 
 def strata_of(audit: Audit, finding: Finding, adjusted: GroupValues) -> list[Stratum]:
-    """Return the strata that standardised values rest on; none where their shares are not known, as with weights.
+    """Return the strata behind standardised values; empty if their shares are unknown, for example with weights.
 
-    Standardised values are the means over strata, each with everybody's share of people.
+    Standardised values are means over strata, weighted by the strata's shares of all people.
     """
     known = {value.group: value.value or 0.0 for value in adjusted.values}
     least = audit.results[finding.audit].spec.min_count
@@ -40,7 +40,7 @@ def strata_of(audit: Audit, finding: Finding, adjusted: GroupValues) -> list[Str
 
 
 def _by_stratum(audit: Audit, finding: Finding) -> dict[str, list[Value]]:
-    """Return the values of all groups in each stratum."""
+    """Return the values of all groups by stratum."""
     found: dict[str, list[Value]] = {}
     place = attrgetter("model", "grouping", "metric")
     for value in audit.results[finding.audit].tables.get("values", ()):
@@ -50,20 +50,20 @@ def _by_stratum(audit: Audit, finding: Finding) -> dict[str, list[Value]]:
 
 
 def _stratum(values: Sequence[Value], groups: Collection[str], least: int) -> Stratum | None:
-    """Return a stratum in which every group is large enough; None for any other."""
+    """Return a stratum if every group in it is large enough, else None."""
     large = {v.group: v.value for v in values if v.group in groups and v.n >= least and v.value is not None}
     return Stratum(str(values[0].stratum), sum(v.n for v in values), large) if large.keys() == set(groups) else None
 
 
 def standardised(strata: Sequence[Stratum]) -> dict[str, float]:
-    """Return the values of groups, standardised over strata."""
+    """Return the groups' values standardised over strata."""
     people = sum(stratum.people for stratum in strata)
     groups = strata[0].values if people else ()
     return {group: sum(s.people * s.values[group] for s in strata) / people for group in groups}
 
 
 def without_each(strata: Sequence[Stratum], adjusted: GroupValues) -> Iterator[tuple[str, GroupValues]]:
-    """Yield each stratum with the standardised values of the groups without it."""
+    """Yield each stratum with the groups' standardised values without it."""
     for stratum in strata if len(strata) > 1 else ():
         values = standardised([other for other in strata if other is not stratum])
         yield stratum.name, replace(adjusted, values=tuple(replace(v, value=values[v.group]) for v in adjusted.values))

@@ -1,4 +1,4 @@
-"""What to do next, by rule."""
+"""Recommendations of next steps, by fixed rules."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from evenhand.run.audit import Audit
 
 _MUCH_MISSING = 0.05
-"""The share of people of unknown group from which the front page says so."""
+"""The share of people with an unknown group above which the front page mentions them."""
 
 
 def next_steps(
     audit: Audit, found: Sequence[Concern], reversal: Reversal | None, wording: PageWording
 ) -> Iterator[str]:
-    """Yield what to do next: look at a change, compare within strata, get more data, set a limit, look for a remedy.
+    """Yield the next steps: examine a change, compare within strata, get more data, set a limit, or look for a remedy.
 
-    Where all limits are met, it is to audit again after a change.
+    If all limits are met, the next step is another audit after a change.
     """
     if drift := next((concern.drift for concern in found if concern.drift is not None), None):
         yield wording.say("next_change", "answer", period=wording.period(drift.changed_from))
@@ -43,14 +43,14 @@ def next_steps(
 
 
 def _broken(found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
-    """Yield that someone must decide on a system that does not meet its limits."""
+    """Yield the step to decide about a system that violates its limits."""
     findings = [concern.finding for concern in found if concern.finding is not None]
     if broken := [f for f in findings if f.verdict == "does_not_meet" and not f.is_limit]:
         yield wording.say("next_broken", "answer", n=len(broken), findings=numbers_of(broken))
 
 
 def _remedies(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield the audits that look for a remedy and were not run."""
+    """Yield the audits for a remedy that were not run."""
     for name, descriptor in REGISTRY.items():
         if descriptor.remedy and name not in audit.results and not _are_numbers(audit):
             loaded = descriptor.messages  # with its words, the question among them
@@ -59,19 +59,19 @@ def _remedies(audit: Audit, wording: PageWording) -> Iterator[str]:
 
 
 def _are_numbers(audit: Audit) -> bool:
-    """Tell whether nobody is selected: all predictions are numbers, for which no audit looks for a remedy."""
+    """Return whether all predictions are numbers, for which no audit looks for a remedy."""
     predictions = audit.config.data.get("predictions") or {}
     return bool(predictions) and all(each["kind"] == "number" for each in predictions.values())
 
 
 def _alternatives(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield the first alternative that an audit for a remedy has shown."""
+    """Yield the step on the first alternative that an audit for a remedy has shown."""
     if shown := shown_alternatives(audit):
         yield wording.say("next_alternative", "answer", model=shown[0].model, number=shown[0].number)
 
 
 def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
-    """Yield how many people would settle the first open limit, and which groups are not known."""
+    """Yield the number of people needed to decide the first open limit, and the groupings with missing groups."""
     open_limits = [concern.finding for concern in found if concern.certainty in ("possibly", "cannot_tell")]
     advice = ((advice_of(finding.reason), finding) for finding in open_limits if finding is not None)
     if first := next(((sentence, finding) for sentence, finding in advice if sentence is not None), None):
@@ -83,13 +83,13 @@ def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> 
 
 
 def _people_needed(advice: Message, finding: Finding, wording: PageWording) -> str:
-    """Return how many people would settle a finding, which it names."""
+    """Return a sentence with the number of people needed to decide a finding."""
     if advice.id == "core.more_needed":
         return wording.say("next_more", "answer", **advice.args, number=finding.number)
     return f"{wording.message(advice)} ({finding.number})"
 
 
 def much_missing(audit: Audit) -> list[tuple[Compared, float]]:
-    """Return the groupings in which the group of many people is unknown, with their share."""
+    """Return the groupings with a large share of unknown groups, with the share."""
     shares = [(item, item.missing / max(item.people, 1)) for item in groups_compared(audit)]
     return [(item, share) for item, share in shares if share > _MUCH_MISSING]

@@ -1,4 +1,4 @@
-"""Render the report as one self-contained page: no script, no network request, and a policy against both."""
+"""Render the report as one self-contained page without scripts or network requests, enforced by a policy."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ SHOWN_FINDINGS = 8
 
 
 def render(audit: Audit, sections: Mapping[str, Section] | None = None, *, paged: bool = False) -> str:
-    """Render the page of an audit; `paged` for print, where nothing unfolds and long tables are only named.
+    """Render the page of an audit; `paged` for print, without folding and with long tables only named.
 
-    `sections` saves building the audit's sections again.
+    `sections` are the audit's sections if they were built before.
     """
     with looks_of(audit):
         return _rendered(audit, audit.sections() if sections is None else sections, paged=paged)
 
 
 def looks_of(audit: Audit) -> AbstractContextManager[None]:
-    """Give each model and each group one colour and one shape in all charts of an audit that are drawn within."""
+    """Give each model and group the same colour and shape in all charts drawn within this context."""
     groups = (list(groups) for groups in audit.data.get("groups", {}).values())
     names = audit.config.report.names
     return same_looks([names.get(model, model) for model in audit.config.data.get("predictions") or ()], *groups)
@@ -94,7 +94,7 @@ def _rendered(audit: Audit, sections: Mapping[str, Section], *, paged: bool) -> 
 
 
 def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> list[dict[str, Any]]:
-    """Return the rows of the answer, drawn: the interval that decides, and the groups."""
+    """Return the rows of the answer with their charts: the deciding interval, and the groups."""
     rows: list[dict[str, Any]] = []
     for row in told.rows:
         strip = "" if row.finding is None else front.picture_with_axis(row.finding, wording)
@@ -106,7 +106,7 @@ def answer_rows(told: Answer, wording: PageWording, *, paged: bool = False) -> l
 
 
 def _panel_view(row: Row, *, paged: bool) -> Markup:
-    """Return the chart of a row, drawn; charts escape all text of the data."""
+    """Return the chart of a row as markup; charts escape all text of the data."""
     if row.panel is None:
         return Markup("")
     words = row.question, " ".join(row.lines)
@@ -127,19 +127,19 @@ def _groups_view(panel: Forest, wording: PageWording, *, paged: bool) -> dict[st
 
 
 def _row_in(line: ForestRow, wording: PageWording) -> ForestRow:
-    """Return a row of a forest with its numbers in a language."""
+    """Return a row of a forest with its numbers in the reader's language."""
     low, to, high = line.interval.partition(" to ")
     interval = wording.say("range", low=wording.number(low), high=wording.number(high)) if to else wording.number(low)
     return replace(line, value=wording.number(line.value), interval=interval)
 
 
 def wording_of(audit: Audit) -> PageWording:
-    """Return the page's wording in its latest language, or in the language of the settings."""
+    """Return the page's wording in the language of the run, or else of the settings."""
     return page_wording(audit.run.get("language") or audit.config.report.language)
 
 
 def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **content: object) -> str:
-    """Render one of the package's pages: its style sheets inline, and a policy against all else."""
+    """Render one of the package's pages with inline style sheets and a policy that blocks all other content."""
     environment = templates(autoescape=True)
     environment.filters.update(slug=slug)
     style = "".join(environment.loader.get_source(environment, name)[0] for name in sheets if environment.loader)
@@ -149,7 +149,7 @@ def render_page(template: str, sheets: tuple[str, ...] = ("report.css",), **cont
 
 @cache
 def templates(*, autoescape: bool, keep_trailing_newline: bool = False) -> Environment:
-    """Return the package's templates."""
+    """Return the template environment of the package."""
     return Environment(
         loader=PackageLoader("evenhand.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has escapes of its own
@@ -162,7 +162,7 @@ def templates(*, autoescape: bool, keep_trailing_newline: bool = False) -> Envir
 
 
 def slug(text: str) -> str:
-    """Convert text to an identifier for a link.
+    """Return text as an identifier for a link.
 
     Examples
     --------
@@ -173,10 +173,10 @@ def slug(text: str) -> str:
 
 
 class _CodeStyle(SettingStyle):
-    """Writes the names of settings between two characters of their own, which `with_code` turns into code."""
+    """Setting style that marks setting names with special characters, which `with_code` converts to code."""
 
     def mention(self, setting: Setting) -> str:
-        """Return a setting within a sentence."""
+        """Return a setting as written within a sentence."""
         if setting.shown:
             return super().mention(setting)
         where = f" in {self.place(setting.where)}" if setting.where else ""
@@ -184,7 +184,7 @@ class _CodeStyle(SettingStyle):
 
 
 def with_code(message: Message, wording: PageWording | None = None) -> Markup:
-    """Return a message as HTML, with the settings that it names as code; backticks in the data stay as they are.
+    """Return a message as HTML with setting names as code; backticks in the data are unchanged.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _policy(style: str) -> str:
 
 
 def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
-    """Return the facts below the title: system, people, author, and who set the thresholds."""
+    """Return the facts below the title: system, people, author, and the origin of the thresholds."""
     say, about, data, models = wording.say, audit.config.report, audit.data, _models(audit)
     rows, used = wording.count(data["rows"]), wording.count(data["rows_used"])
     entries = [(say("system"), about.system), (say("auditor"), about.auditor)]
@@ -221,7 +221,7 @@ def facts(audit: Audit, wording: PageWording) -> list[tuple[str, str]]:
 
 
 def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str, str]]]:
-    """Return the facts below the title, those on models and decisions, which are folded, and that on the outcome."""
+    """Return the facts below the title, the folded facts on models and decisions, and the fact on the outcome."""
     outcome = wording.fact("Positive outcome")
     rest = {*(term for term, _ in _selection(audit.config.data, wording)), wording.say("model"), wording.say("models")}
     everything = facts(audit, wording)
@@ -233,7 +233,7 @@ def split_facts(audit: Audit, wording: PageWording) -> dict[str, list[tuple[str,
 
 
 def _roles(data: dict[str, Any], names: Mapping[str, str], wording: PageWording) -> Iterator[tuple[str, str]]:
-    """Define selection and outcome, the basis of every rate on the page, under names for readers."""
+    """Yield the definitions of selection and outcome, the basis of every rate, under display names."""
     yield from _selection(data, wording)
     if data.get("outcome") is not None and data.get("outcome_kind") != "number":
         value = wording.say("yes") if data["positive"] is None else repr(data["positive"])
@@ -242,7 +242,7 @@ def _roles(data: dict[str, Any], names: Mapping[str, str], wording: PageWording)
 
 
 def _selection(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
-    """Define the verb of the sentences: "flags", "hires", or that of a model that is called otherwise."""
+    """Yield the definition of the sentences' verb, such as "flags" or "hires", for each rule of selection."""
     predictions = {name: each for name, each in data.get("predictions", {}).items() if each["kind"] != "number"}
     rules = {
         (prediction.get("selected_word", "selects"), _selected(prediction, wording))
@@ -260,7 +260,7 @@ def _selection(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str
 
 
 def _participants(data: dict[str, Any], wording: PageWording) -> Iterator[tuple[str, str]]:
-    """Yield how many people took part in a study, and how many were analysed."""
+    """Yield the numbers of participants and of analysed participants in a study."""
     if "people" in data:
         everybody, used = wording.count(data["people"]), wording.count(data["people_used"])
         yield "People", used if used == everybody else wording.say("rows_used", used=used, rows=everybody)
@@ -291,9 +291,9 @@ def _models(audit: Audit) -> list[str]:
 
 
 def section_view(name: str, section: Section, *, paged: bool = False) -> dict[str, Any]:
-    """Prepare a section for the templates.
+    """Return the template data of a section.
 
-    Figures are drawn for a screen or for paper; tables become text.
+    Figures are drawn for screen or paper, and tables are converted to text.
     """
     parts: list[dict[str, Any]] = []
     for number, part in enumerate(section.parts):
@@ -313,7 +313,7 @@ _LONGEST_NAME = 60
 
 
 def table_file(section: str, table: DisplayTable) -> str:
-    """Return the name of a long table's file."""
+    """Return the file name of a long table."""
     named = slug(table.caption)
     if len(named) > _LONGEST_NAME:
         named = named[:_LONGEST_NAME].rpartition("-")[0]
@@ -321,16 +321,16 @@ def table_file(section: str, table: DisplayTable) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    """Render a cell as text; a part of the report as a link to it."""
+    """Return a cell as text; a part of the report is rendered as a link."""
     text = cell_text(cell)
     return Markup('<a href="#{}">{}</a>').format(cell.anchor, text) if isinstance(cell, Link) else text
 
 
 _CHART_WIDTHS = {1: 960, 2: 470, 3: 340, 4: 290}
-"""The width of a chart by the columns of its figure; the style sheet stretches it a little."""
+"""The width of a chart by the number of columns in its figure; the style sheet stretches it slightly."""
 _WIDTHS_ON_PAPER, _HEIGHT_ON_PAPER = {1: 650, 2: 310, 3: 203}, 125
 _MANY_ROWS = 100
-"""The rows of a figure from which panels with one axis stand side by side."""
+"""The number of rows in a figure above which panels with a shared axis are placed side by side."""
 _PHONE, _ANSWER_ON_PAPER = 330, 529
 _ANSWER_WIDTHS = {"wide": 540, "narrow": _PHONE}
 _PAPER = 650
@@ -338,9 +338,9 @@ _PAPER = 650
 
 
 def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, Any]:
-    """Prepare a figure for the templates: forests as rows, other panels drawn, one shared legend.
+    """Return the template data of a figure: forests as rows, other panels drawn, and one shared legend.
 
-    On paper nothing is drawn twice for phones, and charts are lower.
+    On paper, there are no second versions for phones, and charts are less high.
     """
     forests = [chart for chart in figure.charts if isinstance(chart, Forest)]
     legend = [] if forests else legend_of(figure.charts)
@@ -366,7 +366,7 @@ def figure_view(figure: Figure, name: str, *, paged: bool = False) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A panel to be drawn: its title, its description, the start of its identifiers, the columns of its figure."""
+    """A panel to draw, with its title, description, identifier prefix, and the number of columns in its figure."""
 
     chart: Panel
     title: str
@@ -376,13 +376,13 @@ class _Drawn:
     legend: bool
 
     def on_paper(self) -> dict[str, Any]:
-        """Return it as the source of a picture, with its titles as text."""
+        """Return the panel as an image source, with its titles as text."""
         wide = _WIDTHS_ON_PAPER[self.columns]
         svg = self._svg(self.name, titles=False, width=wide, height=_HEIGHT_ON_PAPER)
         return {"src": as_source(svg), "alt": f"{self.title}. {self.words}", **_titles(self.chart)}
 
     def on_screen(self) -> list[dict[str, Any]]:
-        """Return it at each of its widths; charts escape all text of the data."""
+        """Return the panel drawn at each of its widths; charts escape all text of the data."""
         widths = _widths(self.columns).items()
         names = {where: f"{self.name}{'n' if where == 'narrow' else ''}" for where, _ in widths}
         return [{"svg": Markup(self._svg(names[where], width=width)), "only": where} for where, width in widths]  # noqa: S704
@@ -392,15 +392,16 @@ class _Drawn:
 
 
 def _titles(chart: Panel) -> dict[str, str]:
-    """Return the titles of a chart, which paper holds as text: text in pictures is slow to render."""
+    """Return the titles of a chart, which are text on paper because text in images is slow to render."""
     axes = {"above": chart.above, "below": chart.x} if isinstance(chart, Curve) else {"above": "", "below": ""}
     return {"title": chart.title, **axes}
 
 
 def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -> int:
-    """Return the number of columns of panels.
+    """Return the number of columns for panels.
 
-    Forests need more room, and with a shared axis one column, unless they have very many rows.
+    Forests need more room; with a shared axis they need one column, unless they have very many rows. Two columns are
+    too narrow on paper, and if both ends of an open range are written out.
 
     Where both ends of an open range are written out, two columns are too narrow, as they are for the type of paper.
     """
@@ -412,7 +413,7 @@ def _columns(charts: Sequence[Any], forests: Sequence[Forest], *, paged: bool) -
 
 
 def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:
-    """Return the number of columns: a square needs less room; on paper text is as large as that of the page."""
+    """Return the number of columns for drawn panels; square panels need less room, and panels on paper more."""
     if paged and any(isinstance(chart, Icons) for chart in charts):
         return 1
     grids = paged and any(isinstance(chart, Grid) for chart in charts)
@@ -423,7 +424,7 @@ def _columns_of_drawn(charts: Sequence[Any], *, paged: bool) -> int:
 
 
 def _widths(columns: int) -> dict[str, int]:
-    """Return the drawing widths of a chart on screen: one, and a second for phones if it is alone in its row."""
+    """Return the widths of a chart on screen: one width, and a second one for phones if it is alone in its row."""
     wide = _CHART_WIDTHS[columns]
     return {"wide": wide, "narrow": _PHONE} if columns == 1 else {"": wide}
 
@@ -433,9 +434,9 @@ def _panel_title(chart: Panel, figure: Figure) -> str:
 
 
 def left_out(audit: Audit) -> list[dict[str, Any]]:
-    """Return the people left out, dropped rows first.
+    """Return the records of people left out, dropped rows first.
 
-    Entries that concern several models are merged.
+    Equal entries of several models are merged.
     """
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in audit.results.values():

@@ -1,4 +1,4 @@
-"""Draw forests on paper: lines of text over a picture of their intervals, in pieces that fill pages."""
+"""Draw forests on paper: lines of text over images of their intervals, in pieces that fill pages."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from evenhand.charts.forest_rows import (
 from evenhand.charts.look import FONT
 
 _ROW = 15
-"""The height of a line in pixels; its letters have 12, which is 9 pt."""
+"""The height of a line in pixels; the font size is 12 pixels (9 pt)."""
 _LETTER = 6.3
-"""The width of a letter on average, with room to spare: 12 pixels of a proportional sans serif."""
+"""A generous average width of a letter in a proportional sans serif of 12 pixels."""
 _WIDTHS = {**dict.fromkeys("0123456789+−–", 6.8), **dict.fromkeys(" .,:;()|'", 3.5), "%": 10.8}
 _GAP, _AXIS, _INDENT, _LEAST_PICTURE = 10, 20, 8, 90
-"""The room between columns, before the picture and before a row, and the least width of the picture, in pixels."""
+"""The space between columns, before the chart and before a row, and the chart's minimum width, in pixels."""
 _HEAD = "Of"
 """The heading above the labels."""
 _MOST_LINES, _CUT_TO = 56, 28
-"""The most lines of a panel; a longer panel is cut to fewer, as it is incomplete anyway."""
+"""The maximum number of lines in a panel, and the number that a longer panel is cut to."""
 _PIECE = 8
-"""The lines after which a new piece may begin, so that a page ends between two."""
+"""The minimum number of lines in a piece; page breaks are between pieces."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class _Layout:
 
     Parameters
     ----------
-    width : of a line.
-    indent : the spaces before rows below their label; 0 where a row is a label.
-    label, count, value, interval : the widths of these columns; the picture takes the rest. If that is too little, the
-        interval is only drawn.
+    width : the width of a line.
+    indent : the number of spaces before rows below their label; 0 if each row is a label.
+    label, count, value, interval : the widths of these columns. The chart has the remaining width; if that is too
+        small, the interval is drawn but not written.
     """
 
     width: float
@@ -56,7 +56,7 @@ class _Layout:
 
     @classmethod
     def fitting(cls, lines: Sequence[ForestRow], width: float, *, several: bool) -> _Layout:
-        """Fit the columns to their contents."""
+        """Return a layout with columns that fit their contents."""
 
         def widest(texts: Iterable[str], least: str) -> float:
             return max(map(_width, (*texts, least)))
@@ -71,24 +71,24 @@ class _Layout:
 
     @property
     def start(self) -> float:
-        """Where the picture begins."""
+        """The x coordinate of the chart's left edge."""
         return self.label + self.count + (_GAP + _AXIS if self.count else _AXIS)
 
     @property
     def room(self) -> float:
-        """The width of the picture."""
+        """The width of the chart."""
         return self.width - self.start - self.value - self.interval - _AXIS - 2 * _GAP
 
     def x(self, share: float) -> str:
-        """Return the picture's x coordinate of a share of the axis."""
+        """Return the x coordinate of a share of the axis."""
         return f"{self.start + self.room * share:.1f}"
 
     def head(self) -> tuple[str, tuple[_Cell, ...]]:
-        """Return the column heads."""
+        """Return the column headers."""
         return _HEAD, self.cells("n" if self.count else "", "value", "interval")
 
     def rows(self, line: ForestRow) -> Iterator[_Row]:
-        """Yield the text lines of a row: a row for the label first, where the label has several rows."""
+        """Yield the text lines of a row, with a separate first line for a label of several rows."""
         space = "\u00a0" * self.indent
         if self.indent and line.span:
             people = f", n = {line.people:,}" if line.people else ""
@@ -99,7 +99,7 @@ class _Layout:
         yield _Row("\n".join(space + part for part in parts), cells, line)
 
     def cells(self, n: str, value: str, interval: str) -> tuple[_Cell, ...]:
-        """Return the cells after the label, each with the distance of its right end from that of the line."""
+        """Return the cells after the label, each with its right edge's distance from the right end of the line."""
         after_value = self.interval + _GAP if self.interval else 0.0
         counted = [_Cell(n, self.width - self.label - self.count - _GAP)] if self.count else []
         given = [_Cell(interval, 0.0)] if self.interval else []
@@ -108,7 +108,7 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell that is aligned right, and the distance of its right end from that of the line, in pixels."""
+    """A right-aligned cell, and its right edge's distance from the right end of the line in pixels."""
 
     text: str
     right: float
@@ -116,7 +116,7 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row: its head, the cells after it, and the line whose interval is drawn in it, if any."""
+    """A row of text: its header, the cells after it, and the forest row to draw in it (or None)."""
 
     head: str
     cells: tuple[_Cell, ...] = ()
@@ -132,15 +132,15 @@ def _people(n: int | None) -> str:
 
 
 def _width(text: str) -> float:
-    """Return about how wide a text is, in pixels."""
+    """Return the approximate width of a text in pixels."""
     return sum(_WIDTHS.get(letter, _LETTER) for letter in text) + 1
 
 
 def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
-    """Return a forest for paper: tables over a picture of their intervals, cut between labels to fill pages.
+    """Return a forest for paper: tables over images of their intervals, cut between labels to fill pages.
 
-    The style sheet renders rows as plain lines, since real tables take ten times as long; a screen reader still sees a
-    table.
+    The style sheet renders rows as plain lines, because rendering tables takes ten times as long. A screen reader
+    still reads a table.
     """
     lines = list(rows_of(panel))
     paper = _Layout.fitting(lines, width, several=len(panel.series) > 1)
@@ -164,7 +164,7 @@ def forest_on_paper(panel: Forest, width: int) -> dict[str, Any]:
 
 
 def as_source(svg: str) -> str:
-    """Return a picture as an image source, which is not parsed as part of the page."""
+    """Return an SVG as an image source, which is not parsed as part of the page."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
@@ -176,7 +176,7 @@ def _rows_that_fit(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _pieces(rows: Sequence[_Row], *, indented: bool) -> list[list[_Row]]:
-    """Cut rows into pieces of about a dozen lines, between labels; the last has at least half as many."""
+    """Cut rows between labels into pieces of at least 8 lines; the last piece has at least half as many."""
     pieces: list[list[_Row]] = [[]]
     for position, row in enumerate(rows):
         begins_label = not row.cells if indented else True
@@ -188,7 +188,7 @@ def _pieces(rows: Sequence[_Row], *, indented: bool) -> list[list[_Row]]:
 
 
 def _picture(panel: Forest, paper: _Layout, rows: Sequence[_Row], *, head: bool) -> str:
-    """Draw the axis and intervals; marks of one look share a path, since the renderer is slow with many."""
+    """Draw the axis and intervals; marks of the same style share a path, because many paths render slowly."""
 
     def x(number: float) -> str:
         return paper.x(panel.share(number))
@@ -212,7 +212,7 @@ def _picture(panel: Forest, paper: _Layout, rows: Sequence[_Row], *, head: bool)
 
 
 def _marks(line: ForestRow, x: Callable[[float], str], top: int, panel: Forest) -> Iterator[tuple[str, str]]:
-    """Yield the look and path of each mark of a row: the bar, the dot (hollow without an interval), the limits."""
+    """Yield the style and path of each mark in a row: the bar, the dot (hollow without an interval) and the limits."""
     row, middle = line.row, top + _ROW / 2
     for (left, right), look in lengths_of(line, panel, "#000"):
         yield look, f"M{x(left)} {middle}H{x(right)}"

@@ -1,4 +1,4 @@
-"""Gaps that point the other way once people are compared within strata, as at Berkeley."""
+"""Gaps that reverse their direction within strata, as at Berkeley."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reversal:
-    """A gap that points the other way once people are compared within strata.
+    """A gap that reverses its direction within strata.
 
     Parameters
     ----------
     finding : the pooled gap.
-    sentence : the pooled and the standardised values.
-    factor : what the strata are.
-    adjusted : the standardised gap of the same two groups.
+    sentence : a sentence with the pooled and the standardised values.
+    factor : the name of the stratifying factor.
+    adjusted : the standardised gap between the same two groups.
     """
 
     finding: Finding
@@ -39,14 +39,14 @@ class Reversal:
     adjusted: float | None = None
 
     def tells(self, other: Finding | None) -> bool:
-        """Tell whether the sentence says what another finding says."""
+        """Return whether another finding is about the same model, grouping and metric."""
         own = self.finding
         place = (own.model, own.grouping, own.metric)
         return other is not None and (other.model, other.grouping, other.metric) == place
 
 
 def reversal_of(audit: Audit, wording: PageWording) -> Reversal | None:
-    """Return the largest established gap whose standardised gap has another sign, if there is one."""
+    """Return the largest established gap with a standardised gap of opposite sign, or None."""
     stratified = {name for name, result in audit.results.items() if getattr(result.spec, "within", ())}
     compared = (finding for finding in audit.findings if finding.audit in stratified and finding.stratum is None)
     pooled = [finding for finding in compared if finding.significance == "directed"]
@@ -58,13 +58,13 @@ def reversal_of(audit: Audit, wording: PageWording) -> Reversal | None:
 
 
 def _points_the_other_way(crude: GroupValues, adjusted: GroupValues) -> bool:
-    """Tell whether the pair of the pooled gap is in the other order once it is standardised."""
+    """Return whether the pair of the pooled gap has the opposite order after standardisation."""
     before, after = (pair_difference(groups, crude.pair) for groups in (crude, adjusted))
     return before is not None and after is not None and before * after < 0
 
 
 def pair_difference(groups: GroupValues, pair: tuple[str, ...]) -> float | None:
-    """Return the value of the first group of a pair minus that of the second, if both are known."""
+    """Return the value of a pair's first group minus the value of its second, or None if a value is unknown."""
     values = {value.group: value.value or 0.0 for value in groups.values}
     if len(pair) < 2 or not set(pair) <= values.keys():
         return None
@@ -88,7 +88,7 @@ def _told(audit: Audit, finding: Finding, adjusted: GroupValues, wording: PageWo
 
 
 def _is_within(other: Finding, finding: Finding) -> bool:
-    """Tell whether a finding is on the standardised gap of another one."""
+    """Return whether a finding is about the standardised version of another finding's gap."""
     place = attrgetter("model", "grouping", "metric")
     return other.stratum == STANDARDISED and place(other) == place(finding)
 
@@ -96,9 +96,10 @@ def _is_within(other: Finding, finding: Finding) -> bool:
 def _without_one(
     audit: Audit, finding: Finding, adjusted: GroupValues, factor: str, wording: PageWording
 ) -> Iterator[str]:
-    """Yield how much of the gap is left without the stratum that makes most of it.
+    """Yield a sentence on the gap that remains without the most influential stratum.
 
-    If less than half is left, one stratum makes the reversal; if nothing is left, or the order turns, it alone does.
+    The sentence says whether this stratum causes most of the gap within strata (less than half remains) or all of it
+    (nothing remains, or the order changes).
     """
     within, style = pair_difference(adjusted, adjusted.pair) or 0.0, adjusted.metric.style("difference")
     left = [

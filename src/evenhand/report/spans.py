@@ -1,4 +1,4 @@
-"""The periods in which a gap was another one: up to the last one, or only some that are over."""
+"""The periods of a changed gap, which either last until now or are over."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """The periods of a change.
+    """The periods of a changed gap.
 
     Parameters
     ----------
-    name : in words.
-    is_over : whether later periods followed for which the change is not shown.
+    name : the name of the periods.
+    is_over : whether later periods followed without a significant change.
     others : the mean gap in all other periods.
     """
 
@@ -31,7 +31,7 @@ class Span:
 
 
 def span_of(audit: Audit, drift: Drift, wording: PageWording) -> Span:
-    """Return the periods of a change, and the mean gap in the others by the weights of Mantel and Haenszel."""
+    """Return the periods of a change, and the mean gap in all other periods by Mantel-Haenszel weights."""
     first, last = wording.period(drift.changed_from), wording.period(drift.changed_to)
     rows = _gaps(audit, drift)
     names = [row.period for row, _ in rows]
@@ -41,7 +41,7 @@ def span_of(audit: Audit, drift: Drift, wording: PageWording) -> Span:
 
 
 def _gaps(audit: Audit, drift: Drift) -> list[tuple[Period, int]]:
-    """Return a group's gaps by period, each with the people of the reference group."""
+    """Return a group's gaps by period, each with the reference group's number of people."""
     place = attrgetter("audit", "model", "grouping", "metric")
     periods = [row for extra in audit.extras for row in _periods(extra.tables.get("periods", ()))]
     here = [row for row in periods if place(row) == place(drift)]

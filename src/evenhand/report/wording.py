@@ -1,4 +1,4 @@
-"""`PageWording`: the words of the page in a reader's language, in English where untranslated."""
+"""`PageWording`: texts of the page in the reader's language, or in English if untranslated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenhand.report.messages import say
 
 @cache
 def page_wording(code: str = "en") -> PageWording:
-    """Return the words of the page in a language.
+    """Return the texts of the page in a language.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def page_wording(code: str = "en") -> PageWording:
 
 
 class PageWording:
-    """The words of the page in one language."""
+    """The texts of the page in one language."""
 
     def __init__(self, language: Language) -> None:
         self.language, self.code = language, language.code
@@ -44,14 +44,14 @@ class PageWording:
         return self.language.render(say(f"{part}_{key}", **values))
 
     def verdict(self, finding: Finding) -> str:
-        """Return the words for the verdict of a finding."""
+        """Return the text for the verdict of a finding."""
         if finding.badge is None:
             return self.say(finding.verdict, "verdicts")
         text = self.message(finding.badge)
         return f"{text[:1].upper()}{text[1:]}"
 
     def period(self, name: str | None) -> str:
-        """Return a month such as 2026-09 in words; another period as it is called in the data.
+        """Return the name of a period: a month such as 2026-09 in words, and other periods unchanged.
 
         Examples
         --------
@@ -61,25 +61,25 @@ class PageWording:
         return self.language.month(name or "")
 
     def fact(self, term: str) -> str:
-        """Return the translated name of a fact below the title; unknown terms stay."""
+        """Return the translated name of a fact below the title; unknown names are unchanged."""
         return self.language.word("fact", term)
 
     def title(self, title: str) -> str:
-        """Return the title of the report; one of the user's stays as it is."""
+        """Return the translated title of the report; a title set by the user is unchanged."""
         return self.language.word("title", title)
 
     def metric(self, title: str) -> str:
-        """Return the title of a metric, given as written within an English sentence."""
+        """Return the translated title of a metric within a sentence."""
         return self.language.word("metric", title)
 
     def metric_title(self, metric: Metric) -> str:
-        """Return the title of a metric as a heading."""
+        """Return the translated title of a metric as a heading."""
         within = metric.title_in_sentence
         translated = self.metric(within)
         return metric.title if translated == within else translated
 
     def section(self, section: Section) -> dict[str, str]:
-        """Return title and question of a section, and their language."""
+        """Return the title, question and language of a section."""
         question = section.question
         if isinstance(question, Message):
             text, translated = self.message(question), self.translates(question)
@@ -93,14 +93,14 @@ class PageWording:
     # The parts of a finding
 
     def amount(self, finding: Finding) -> str:
-        """Return the number of a finding, with its unit."""
+        """Return the value of a finding with its unit."""
         if finding.is_limit:
             return self.interval(finding)
         text = self.plain_amount(finding)
         return self.say("points", amount=text) if finding.style == "points" and finding.value is not None else text
 
     def plain_amount(self, finding: Finding) -> str:
-        """Return the number of a finding without the word for points."""
+        """Return the value of a finding without the word for points."""
         if finding.lower is not None and finding.upper is not None:
             low, high = (self.number(show(end, finding.style)) for end in (finding.lower, finding.upper))
             return self.say("range", low=low, high=high)
@@ -117,11 +117,11 @@ class PageWording:
         return self.say("at_least", number=start) if high is None else self.say("range", low=start, high=end)
 
     def p_value(self, p: float | None) -> str:
-        """Return a p-value."""
+        """Return a p-value as text."""
         return self.number(show(p, "p"))
 
     def limit(self, finding: Finding) -> str:
-        """Return the threshold of a finding, as in 'at most 10 points'."""
+        """Return the threshold of a finding as text, such as 'at most 10 points'."""
         return self.message(finding.threshold)
 
     def headline(self, finding: Finding) -> str:
@@ -131,11 +131,11 @@ class PageWording:
     # Messages
 
     def message(self, message: Message | None, settings: SettingStyle = PYTHON) -> str:
-        """Return a message in this language, or in English if any part of it is untranslated."""
+        """Return a message in this language, or in English if a part of it is untranslated."""
         if message is None:
             return ""
         return (self.language if self.translates(message) else language_of()).render(message, settings)
 
     def translates(self, message: Message | None) -> bool:
-        """Tell whether a message and all its parts are translated into this language."""
+        """Return whether a message and all its parts are translated into this language."""
         return message is None or self.language.translates(message)

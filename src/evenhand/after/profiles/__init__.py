@@ -1,8 +1,8 @@
-"""Dated legal profiles: the tables, words and minimum contents that a rule asks of a report.
+"""Dated legal profiles: the tables, terms and minimum contents that a rule requires of a report.
 
 Each profile is a file in this folder. Its description of the law is a survey of reporting conventions with date and
-sources, and no legal advice. Anything the survey did not cover is called unchecked. A profile has indicators; it never
-finds a violation.
+sources, not legal advice. Anything outside the survey is called unchecked. A profile has indicators; it never states a
+violation.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ NO_ADVICE = (
 
 @dataclass(frozen=True)
 class Requirement:
-    """The content that a clause requires.
+    """A content that a clause requires of the report.
 
     Parameters
     ----------
-    clause, asks : the clause, and the requested content.
-    places : what may have it, the best first: a part of the page, or an audit by the evidence that it gives.
-    holds : the content of the report.
-    lacking : what to do where it is not there; `{audit}` is an audit that would give it.
-    needs : a setting of `[report]` that must be filled in; 'outcome'; or 'intersection', a grouping of several columns.
+    clause, asks : the clause, and the required content.
+    places : the possible places of the content, the best first: a part of the page, or an audit named by its kind of
+        evidence.
+    holds : the content that the report has.
+    lacking : advice if the content is missing; `{audit}` stands for an audit that would provide it.
+    needs : a required setting of `[report]`; or 'outcome'; or 'intersection', a grouping of several columns.
     """
 
     clause: str
@@ -43,19 +44,19 @@ class Requirement:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """One rule, as described on a date.
+    """A rule, as described on a date.
 
     Parameters
     ----------
     title : the heading of the section.
-    date : the date of the rule as it is described here.
-    about : what the section holds, in a sentence.
-    status : the changes since, with dates.
-    sources : where it was read.
-    unchecked : what the survey did not cover.
-    table : what it counts, if anything: `impact`, the people selected, or `rates`, also of scores above the median.
-    methods, caveats : how its numbers are computed, and what they do not show.
-    clauses : what it asks for, in order.
+    date : the date of the described version of the rule.
+    about : a sentence on the contents of the section.
+    status : the changes since that date, with their dates.
+    sources : the sources of the description.
+    unchecked : the topics outside the survey.
+    table : the table of counts, or None: `impact` (people selected), or `rates` (also scores above the median).
+    methods, caveats : the methods behind the numbers, and their limitations.
+    clauses : the required contents, in order.
     """
 
     title: str

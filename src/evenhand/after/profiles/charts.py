@@ -1,4 +1,4 @@
-"""The chart of adverse impact: every group's rate beside four fifths of the highest rate."""
+"""The chart of adverse impact: every group's rate, with a line at four fifths of the highest rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOUR_FIFTHS = 0.8
 
 
 def impact_figure(rows: Sequence[Impact]) -> Figure:
-    """Return the chart of the rates of all models, a panel for each grouping."""
+    """Return the chart of the rates under all models, with one panel per grouping."""
     beside = [row for row in rows if row.group != row.highest]
     below = [row for row in beside if row.below_four_fifths]
     described = "; ".join(f"{row.model}, {row.group}: {count(row.to_four_fifths, 'person', 'people')}" for row in below)
@@ -31,14 +31,14 @@ def impact_figure(rows: Sequence[Impact]) -> Figure:
 
 
 def _larger(rows: Sequence[Impact]) -> str:
-    """Return that a group too small to be compared has a higher rate than the highest, if one has."""
+    """Return a sentence if a group too small to be compared has a rate above the highest, else an empty text."""
     highest = {(row.model, row.grouping): row.rate for row in rows if row.group == row.highest}
     is_outdone = any(row.rate > highest[row.model, row.grouping] for row in rows)
     return " A group too small to be compared has a higher one." if is_outdone else ""
 
 
 def _panel(grouping: str, everything: Sequence[Impact]) -> Forest:
-    """Return a grouping's rates, the highest under the first model first."""
+    """Return the panel of a grouping's rates, sorted by the first model's rate in descending order."""
     rows = [row for row in everything if row.grouping == grouping]
     models = list(dict.fromkeys(row.model for row in rows))
     ranked = sorted((row for row in rows if row.model == models[0]), key=lambda row: -row.rate)
@@ -59,7 +59,7 @@ def _panel(grouping: str, everything: Sequence[Impact]) -> Forest:
 
 
 def _row(row: Impact, line: float) -> Mapping[str, Any]:
-    """Return a group's bar with its line, and the people missing to it."""
+    """Return a group's bar with the four-fifths line and the number of people short of it."""
     short = {} if row.group == row.highest else {"short": row.to_four_fifths}
     named = {"label": row.group, "series": row.model, "value": row.rate, "n": row.n}
     return named | {"limits": (line,) if line > 0 else ()} | short

@@ -1,4 +1,4 @@
-"""Checklists: the contents that each clause asks for, and where the report has them."""
+"""Checklists: the contents that each clause requires, and their places in the report."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PAGE = {
     "left-out": "Left out",
     "provenance": "Provenance",
 }
-"""The parts that every report has."""
+"""The parts of every report."""
 
 NOT_HERE = "not in this report"
 ANY_AUDIT = "any audit"
-"""The evidence that every audit gives."""
+"""The evidence that every audit provides."""
 
 
 def checklist(profile: str, config: AuditConfig, results: Mapping[str, Result]) -> Iterator[Clause]:
-    """Yield a profile's clauses with the place in the report that satisfies each.
+    """Yield a profile's clauses, each with the place in the report that satisfies it.
 
-    `results` are those of the run.
+    `results` are the results of the run.
     """
     section_titles = {profile: "This section"} if profile == "nyc-ll144-2023" else {}
     titles = {name: result.title for name, result in results.items()} | PAGE | section_titles
@@ -54,7 +54,7 @@ def _matching_parts(name: str, results: Mapping[str, Result], titles: Mapping[st
 
 
 def _audit_for(evidence: Sequence[str]) -> str:
-    """Name an installed audit that gives such evidence, as in 'a parity audit'."""
+    """Return an installed audit that provides one of the kinds of evidence, such as 'a parity audit'."""
     for name, audit in REGISTRY.items():
         if set(evidence) & set(audit.evidence):
             return f"{'an' if name[0] in 'aeiou' else 'a'} {name} audit"
@@ -62,7 +62,7 @@ def _audit_for(evidence: Sequence[str]) -> str:
 
 
 def without_rates(profile: str, clauses: Iterable[Clause], some: bool, why: str) -> Iterator[Clause]:
-    """Yield the checklist of a report that withholds all or some rates; `why` says which."""
+    """Yield the checklist of a report that withholds rates: all of them, or only a part if `some` is true."""
     for clause in clauses:
         if clause.place != profile:
             yield clause

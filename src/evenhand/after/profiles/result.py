@@ -1,4 +1,4 @@
-"""The result of a profile: its tables as records, their JSON, and its section."""
+"""The result of a profile: its tables of records and their JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.stats.adverse_impact import Flip
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact(Record):
-    """The selection of one group beside the group with the highest rate."""
+    """The selection of one group, compared with the group with the highest rate."""
 
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
@@ -42,18 +42,18 @@ class Impact(Record):
 
     @property
     def is_far(self) -> bool:
-        """Whether the rate lies two standard deviations or more below the highest."""
+        """Whether the rate is at least two standard deviations below the highest rate."""
         return self.standard_deviations is not None and self.standard_deviations <= -2
 
     @property
     def is_flagged(self) -> bool:
-        """Whether an indicator is raised: below four fifths, or two standard deviations."""
+        """Whether an indicator is raised: a ratio below four fifths, or two standard deviations."""
         return self.group != self.highest and (bool(self.below_four_fifths) or self.is_far)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pooled(Record):
-    """The selection of one group beside the group with the highest rate, within events and pooled over them."""
+    """The selection of one group compared with the group with the highest rate, pooled over events."""
 
     model: str = column("the model", reveals="name")
     grouping: str = column("the grouping", reveals="name")
@@ -101,7 +101,7 @@ class Rate(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause(Record):
-    """A clause, what it asks for, and where the report has it."""
+    """A clause, the required content, and its place in the report."""
 
     clause: str = column("the clause", reveals="name")
     asks: str = column("what it asks for", reveals="name")
@@ -118,14 +118,14 @@ TABLES: dict[str, type[Record]] = {"impact": Impact, "pooled": Pooled, "rates": 
 
 @dataclass(frozen=True)
 class ProfileResult:
-    """One profile of one audit.
+    """The result of one profile for one audit.
 
     Parameters
     ----------
-    name : its name.
-    date : the date of the rule that it describes.
+    name : the name of the profile.
+    date : the date of the described rule.
     notes : remarks on these data.
-    tables : its tables by name, as records.
+    tables : the tables by name, as records.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The section of a profile in the report, and all profiles of a run."""
+"""The report section of a profile, and all profiles of a run."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _FLIPS = {"no": "no", "crosses": "yes: crosses 4/5", "overtakes": "yes: then the
 
 
 def make_profiles(config: AuditConfig, results: Mapping[str, Result], table: Table | None) -> tuple[ProfileResult, ...]:
-    """Return the profiles that a configuration names, with their tables.
+    """Return the profiles named in a configuration, with their tables.
 
-    `table` is for profiles that count people.
+    Profiles that count people need `table`.
     """
     made = []
     for name in config.report.profile:
@@ -71,9 +71,9 @@ def _counting_result(results: Mapping[str, Result]) -> Result:
 def _counted_table(
     name: str, config: AuditConfig, result: Result, table: Table
 ) -> tuple[dict[str, tuple[Any, ...]], list[Message]]:
-    """Return the table and notes of a profile that counts people.
+    """Return the tables and notes of a profile that counts people.
 
-    Weighted data have no counts.
+    Weighted and clustered data, and numeric predictions, have no counts.
     """
     counted = PROFILES[name].table or "rates"
     of_decisions = counted == "impact"
@@ -91,7 +91,7 @@ def _counted_table(
 
 
 def _why_no_counts(config: AuditConfig) -> str:
-    """Return why there is no table of counts, for the checklist."""
+    """Return why there is no table of counts, as a remark in the checklist."""
     if config.data.get("weight") is not None:
         return "weighted data have no counts of people."
     if config.data.get("cluster") is not None:
@@ -100,12 +100,12 @@ def _why_no_counts(config: AuditConfig) -> str:
 
 
 def _are_numbers(table: Table) -> bool:
-    """Tell whether nobody is selected, since all predictions are numbers."""
+    """Return whether all predictions are numbers, so that nobody is selected."""
     return bool(table.models) and all(map(table.has_numbers, table.models))
 
 
 def profile_section(result: ProfileResult, counted: Result | None) -> Section:
-    """Return a profile's section; `counted` is the result that counts its people, if any."""
+    """Return a profile's section; `counted` is the result with its counts of people, or None."""
     profile = PROFILES[result.name]
     impact, pooled, rates, clauses = (
         result.tables.get(table, ()) for table in ("impact", "pooled", "rates", "checklist")
@@ -190,7 +190,7 @@ def _pooled_table(rows: list[Pooled], counted: Result, number: int) -> DisplayTa
 
 
 def _highest_rate_note(rows: list[Impact], counted: Result) -> str:
-    """Explain which groups compete for the highest rate, where small groups are excluded or groups are hidden."""
+    """Return a note on the groups considered for the highest rate, if groups are excluded or hidden."""
     highest = next(row.rate for row in rows if row.group == row.highest)
     if any(row.rate > highest for row in rows):
         return f" of the groups with at least {counted.spec.min_count} people"

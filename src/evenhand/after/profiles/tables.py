@@ -1,7 +1,7 @@
-"""The tables of the profiles that count people: UGESP and New York City's Local Law 144.
+"""The tables of profiles that count people: UGESP and New York City's Local Law 144.
 
-Counts come from the audit that counts people (`counts` of its descriptor). Only the scoring rates of Local Law 144 read
-the data again.
+Counts come from the audit that counts people (`counts` of its descriptor). Only the scoring rates of Local Law 144 are
+computed from the data.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def require_counts(profiles: Sequence[str], audits: Mapping[str, Spec]) -> None:
 
 
 def _counts_people(spec: Spec) -> bool:
-    """Tell whether an audit with these settings counts who is selected."""
+    """Return whether an audit with these settings counts selected people."""
     counts = REGISTRY[spec.audit].counts
     return counts is not None and counts.metric in (getattr(spec, "metrics", None) or (counts.metric,))
 
 
 def require_groupings(named: Sequence[str] | None, existing: Iterable[str]) -> None:
-    """Refuse profile groupings that the data do not have."""
+    """Refuse profile groupings missing from the data."""
     for name in named or ():
         if name not in (names := list(existing)):
             raise ConfigError(
@@ -77,12 +77,12 @@ def require_groupings(named: Sequence[str] | None, existing: Iterable[str]) -> N
 def covered_groupings(
     groupings: Mapping[str, Sequence[str]], named: Sequence[str] | None
 ) -> tuple[list[str], Message | None]:
-    """Return the groupings that a rule covers, and why the others are left out.
+    """Return the groupings covered by a rule, and the reason why others are left out.
 
-    The reason is None if all are covered.
+    The reason is None if all groupings are covered.
 
-    The rules are about race, sex and ethnic group. Without `named`, these are the groupings
-    whose columns all have such names; if there are none, all groupings count, since other words may mean the same.
+    The rules are about race, sex and ethnic group. Without `named`, the covered groupings have only columns with such
+    names; if there are no such groupings, all are covered, because other names may have the same meaning.
 
     Examples
     --------
@@ -103,13 +103,13 @@ def _names_protected_trait(column: str) -> bool:
 
 
 def selections(result: Result, groupings: Collection[str]) -> Iterator[GroupCounts]:
-    """Yield who got the favourable decision, by model and grouping."""
+    """Yield counts of people with the favourable decision, by model and grouping."""
     counts = result.descriptor.counts
     return iter(()) if counts is None else counts.selections(result, groupings)
 
 
 def is_reverse(result: Result, model: str) -> bool:
-    """Tell whether not being selected is favourable, so that people who are not selected are counted."""
+    """Return whether non-selection is favourable, so that people not selected are counted."""
     return _favourable(result)[model] == "not_selected"
 
 
@@ -119,7 +119,7 @@ def _favourable(result: Result) -> dict[str, str | None]:
 
 
 def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str]) -> Iterator[Message]:
-    """Explain what the counts rest on; `decided` are the models whose decisions are counted."""
+    """Yield notes on the basis of the counts; `decided` are the models with counted decisions."""
     if data.get("weight") is not None:
         yield say("weighted_counts")
         return
@@ -136,7 +136,7 @@ def count_notes(result: Result, data: Mapping[str, Any], decided: Iterable[str])
 
 
 def _side_notes(result: Result, data: Mapping[str, Any]) -> Iterator[Message]:
-    """Name the models whose favourable decision is not known, and those that decide nothing."""
+    """Yield notes on models with unknown favourable decisions, and on models that predict numbers."""
     numbers = [name for name, prediction in data["predictions"].items() if prediction["kind"] == "number"]
     unsaid = [model for model, side in _favourable(result).items() if side is None and model not in numbers]
     if numbers:
@@ -149,14 +149,14 @@ def _side_notes(result: Result, data: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def impact_rows(result: Result, groupings: Collection[str]) -> Iterator[Impact]:
-    """Yield every group beside the one with the highest rate, without merging groups."""
+    """Yield every group compared with the group with the highest rate, without merging groups."""
     for item in selections(result, groupings):
         if item.groups:
             yield from _impact(item, result.spec.min_count, result.spec.confidence)
 
 
 def unknown_notes(result: Result, groupings: Collection[str]) -> Iterator[Message]:
-    """Count the people who are in no table because their group is unknown."""
+    """Yield a note on the number of people in no table because their group is unknown."""
     unknown = {item.grouping: item.unknown for item in selections(result, groupings) if item.unknown}
     if unknown:
         sizes = tuple(say("people_of_grouping", grouping=name, n=number) for name, number in unknown.items())
@@ -171,7 +171,7 @@ def _status_without_people(item: GroupCounts) -> Message:
 
 
 def pooled_rows(result: Result, impacts: Sequence[Impact]) -> Iterator[Pooled]:
-    """Yield every group beside the one with the highest rate, pooled over the strata of the audit, if it has any."""
+    """Yield every group compared with the group with the highest rate, pooled over the audit's strata."""
     strata: dict[tuple[str, str], list[GroupCounts]] = {}
     counts, groupings = result.descriptor.counts, {row.grouping for row in impacts}
     for item in () if counts is None else counts.selections(result, groupings, by_stratum=True):
@@ -242,7 +242,7 @@ def _impact(item: GroupCounts, least: int, confidence: float) -> Iterator[Impact
 
 
 def rate_rows(result: Result, table: Table, groupings: Collection[str]) -> Iterator[Rate]:
-    """Yield the categories of these groupings: selection rates of decisions, scoring rates of scores."""
+    """Yield the rates of all categories: selection rates for decisions, and scoring rates for scores."""
     for item in selections(result, groupings):
         if not table.has_scores(item.model):
             yield from _rates(item, "selection")
@@ -270,7 +270,7 @@ def _scoring_rates(table: Table, model: str, groupings: Collection[str]) -> Iter
 
 
 def _bin_centres(bins: FloatArray, table: Table, model: str) -> FloatArray:
-    """Convert bin numbers to the middle of each bin, for long tables."""
+    """Return the middle of each bin, for large tables with binned scores."""
     low, high = table.prediction(model).range
     return np.asarray(low + (bins + 0.5) / FINE_BINS * (high - low))
 
@@ -321,7 +321,7 @@ def _rates(
 
 
 def rate_notes(result: Result, table: Table) -> Iterator[Message]:
-    """Explain what the rates rest on, and what else the rule asks for."""
+    """Yield notes on the basis of the rates, and on further requirements of the rule."""
     scored = [model for model in table.models if table.has_scores(model)]
     reverse = [model for model in scored if is_reverse(result, model)]
     if reverse:

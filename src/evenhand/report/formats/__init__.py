@@ -1,7 +1,7 @@
-"""The report in every format, from the same `Audit`: nothing is computed here, and the data are not needed.
+"""The report in every format, from the same `Audit`, without new computations or the data.
 
-A format is a module of this folder with a function `make` that returns the files of an audit by name; the module's
-name is the format's. Modules whose name starts with an underscore are shared by several formats.
+Each format is a module of this folder with the format's name and a function `make`, which returns the files of an
+audit by name. Modules with a leading underscore are shared by several formats.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FORMATS: tuple[str, ...] = tuple(sorted(module.name for module in iter_modules(_
 """The names of the formats."""
 
 _DATA = ("csv", "junit")
-"""Formats for programs, which have the names of the data."""
+"""Formats for programs, which keep the names of the data."""
 
 
 def make_files(audit: Audit, formats: Iterable[str]) -> Files:
-    """Return the files of formats by name.
+    """Return the files of several formats, by file name.
 
     Examples
     --------

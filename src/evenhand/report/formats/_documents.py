@@ -13,14 +13,14 @@ OPEN = "To be filled in: an audit does not know it."
 
 
 def group_sizes(item: front.Compared) -> str:
-    """Describe the sizes of the groups of a grouping."""
+    """Return a description of the groups' sizes in a grouping."""
     missing = f", not known {item.missing:,}" if item.missing else ""
     few = {group: " (too few to compare)" for group, n in item.sizes if n < item.least}
     return ", ".join(f"{group} {n:,}{few.get(group, '')}" for group, n in item.sizes) + missing
 
 
 def selection_meaning(prediction: Mapping[str, Any]) -> str:
-    """Describe what being selected means."""
+    """Return a description of the meaning of being selected."""
     if not prediction:
         return OPEN
     good = {"selected": "good for the person", "not_selected": "bad for the person"}

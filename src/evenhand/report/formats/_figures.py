@@ -1,4 +1,4 @@
-"""Every figure of an audit as one picture with a file name."""
+"""Every figure of an audit as one image with a file name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def all_figures(audit: Audit) -> Iterator[tuple[str, Picture]]:
-    """Yield every figure as one picture, with its file name."""
+    """Yield every figure as one image, with its file name."""
     for name, section in audit.sections().items():
         figures = [part for part in section.parts if isinstance(part, Figure) and part.charts]
         for number, figure in enumerate(figures, 1):

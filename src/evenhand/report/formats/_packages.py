@@ -10,7 +10,7 @@ from evenhand.messages import showable
 
 
 def import_extra(module: str, extra: str, what: str) -> ModuleType:
-    """Import a format's package, or explain how to install it."""
+    """Import a format's package, or raise an error that explains how to install it."""
     require_extra(module, extra, what)
     try:
         return import_module(module)

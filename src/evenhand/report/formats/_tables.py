@@ -1,4 +1,4 @@
-"""Every table of an audit as rows of plain values, for formats that hold tables."""
+"""Every table of an audit as rows of plain values, for tabular formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def all_tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any]]]]:
-    """Yield every table of the audit, findings first: its name, columns and rows."""
+    """Yield the name, columns and rows of every table of the audit, findings first."""
     columns = list(Finding.columns())
     yield "findings", columns, [_row(finding, columns) for finding in audit.findings]
     for name, kind, records in _records(audit):
@@ -26,7 +26,7 @@ def all_tables(audit: Audit) -> Iterator[tuple[str, Sequence[str], list[list[Any
 
 
 def _records(audit: Audit) -> Iterator[tuple[str, type[Record], Sequence[Record]]]:
-    """Yield the tables of results, extras and profiles: name, record type and records."""
+    """Yield the name, record type and records of every table of results, extras and profiles."""
     for name, result in audit.results.items():
         for table, kind in result.record_types().items():
             records = result.tables[table]

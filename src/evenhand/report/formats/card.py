@@ -1,6 +1,6 @@
-"""Model cards, in Markdown and JSON, filled in from an audit as far as possible.
+"""Model cards in Markdown and JSON, filled in from an audit as far as possible.
 
-The fields are those of Mitchell et al. 2019 (Model cards for model reporting, FAT*); the head of a card is that of the
+The fields follow Mitchell et al. 2019 (Model cards for model reporting, FAT*), and the metadata header follows the
 Hugging Face Hub.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return a card for every model, as Markdown with the head of the Hugging Face Hub and as JSON."""
+    """Return a card for every model, as Markdown with Hugging Face metadata and as JSON."""
     models = dict.fromkeys(finding.model for finding in audit.findings if finding.model is not None)
     files: Files = {}
     for model in models:
@@ -65,13 +65,13 @@ def _card(audit: Audit, model: str) -> dict[str, dict[str, Any]]:
 
 
 def _source(audit: Audit) -> str | list[str]:
-    """Return the source of the data: the files with their checksums, or the source in the settings."""
+    """Return the source of the data: files with their checksums, or the source in the settings."""
     files = [f"{file['name']} (SHA-256 {file['sha256']})" for file in audit.data["files"]]
     return (files if len(files) > 1 else files[0]) if files else audit.config.source or "given in memory"
 
 
 def _judged(audit: Audit, finding: Finding) -> str:
-    """Return a limit and its verdict, with the coordinates judged."""
+    """Return a limit and its verdict, with the coordinates of the judged value."""
     metric = audit.results[finding.audit].metrics[finding.metric].title_in_sentence
     parts = {"by": finding.grouping, "within": finding.stratum}
     where = "".join(f" {word} {part}" for word, part in parts.items() if part)
@@ -83,7 +83,7 @@ def _caveats(sections: Iterable[Section]) -> list[str]:
 
 
 def _values(audit: Audit, model: str) -> list[dict[str, Any]]:
-    """Return the values by group, single and intersecting, with their intervals."""
+    """Return the values by group and by intersection of groups, with their intervals."""
     columns = ("grouping", "group", "metric", "n", "value", "low", "high")
     return [
         {name: rounded(getattr(record, name)) for name in columns} | {"title": result.metrics[record.metric].title}
@@ -94,7 +94,7 @@ def _values(audit: Audit, model: str) -> list[dict[str, Any]]:
 
 
 def _hub_head(audit: Audit, model: str) -> str:
-    """Return the metadata of the Hugging Face Hub, with everybody's values as the model's results."""
+    """Return the Hugging Face metadata, with the values of all people as the model's results."""
     overall = [
         {"type": record["metric"], "value": record["value"], "name": record["title"]}
         for record in _values(audit, model)

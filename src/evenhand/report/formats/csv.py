@@ -22,5 +22,5 @@ def make(audit: Audit) -> Files:
 
 
 def _cell(value: object) -> object:
-    """Return a value as one cell: several values as JSON."""
+    """Return a value as one cell; several values are written as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

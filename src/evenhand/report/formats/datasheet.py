@@ -1,6 +1,6 @@
 """A datasheet of the data, in Markdown and JSON, filled in from an audit as far as possible.
 
-The fields are those of Gebru et al. 2021 (Datasheets for datasets, CACM 64(12)).
+The fields follow Gebru et al. 2021 (Datasheets for datasets, CACM 64(12)).
 """
 
 from __future__ import annotations

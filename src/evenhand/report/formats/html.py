@@ -1,4 +1,4 @@
-"""The page, and a CSV file for each table too long for it."""
+"""The page, and a CSV file for each table that the page truncates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return the page, and a CSV file for each table too long for it."""
+    """Return the page, and a CSV file for each table that the page truncates."""
     sections = audit.sections()
     files: Files = {"report.html": page.render(audit, sections)}
     for name, section in sections.items():

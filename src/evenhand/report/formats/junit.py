@@ -1,4 +1,4 @@
-"""Thresholds as test cases, for a build server."""
+"""Thresholds as JUnit test cases, for a build server."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return a test case for every threshold: broken is a failure, undecided is skipped, with the finding's text.
+    """Return a test case for every threshold: violations are failures, and undecided thresholds are skipped.
 
-    Names hold no numbers of the data, so that a build server can follow a case from run to run.
+    Case names contain no numbers of the data, so that a build server can track a case over runs.
     """
     judged = [finding for finding in audit.findings if finding.threshold is not None]
     broken = sum(finding.verdict == "does_not_meet" for finding in judged)
@@ -46,9 +46,9 @@ def make(audit: Audit) -> Files:
 
 
 def case_name(finding: Finding, result: Result) -> str:
-    """Return what a threshold limits, as in 'xgboost/selection_rate/race/difference/worst_pair'.
+    """Return the name of a limited value, such as 'xgboost/selection_rate/race/difference/worst_pair'.
 
-    Of an audit's own coordinates it holds those that say where a number is, not those that were found in the data.
+    It includes the audit's own coordinates, except coordinates determined by the data.
     """
     found = result.found_places if finding.against == "worst_pair" else ()
     group = finding.group if finding.against not in ("worst_pair", None) or finding.kind is None else None

@@ -52,7 +52,7 @@ def make(audit: Audit) -> Files:
 
 
 def _texts(finding: Finding, wording: PageWording) -> tuple[str, str]:
-    """Return the sentences on a finding, and its untranslated parts in English."""
+    """Return the sentences on a finding, and the parts without a translation in English."""
     sentences = [wording.headline(finding), wording.say("exploratory") if finding.exploratory else ""]
     if wording.code != "en" and finding.value is not None and not wording.translates(finding.detail):
         amount = wording.amount(finding)
@@ -65,7 +65,7 @@ def _texts(finding: Finding, wording: PageWording) -> tuple[str, str]:
 
 
 def _left_out(audit: Audit, wording: PageWording) -> str:
-    """Return the people left out, and why."""
+    """Return the table of the people left out, with reasons."""
     records = page.left_out(audit)
     columns: dict[str, Callable[[Any], Cell]] = {
         "Grouping": lambda r: r["grouping"],

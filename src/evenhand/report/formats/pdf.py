@@ -1,4 +1,4 @@
-"""The page as a paged, tagged PDF."""
+"""The page as a tagged PDF with page breaks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def make(audit: Audit) -> Files:
-    """Return the page as a paged, tagged document.
+    """Return the page as a tagged PDF document.
 
-    Long tables are named and left to the spreadsheet.
+    Long tables are only named; the spreadsheet contains them.
     """
     weasyprint = import_extra("weasyprint", "pdf", "PDF")
-    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # everything is in the page itself
+    refusing = weasyprint.urls.URLFetcher(allowed_protocols=("data",))  # the page contains all its resources
     document = weasyprint.HTML(string=page.render(audit, paged=True), url_fetcher=refusing)
     settings = {"pdf_tags": True, "pdf_identifier": audit.data["hash"].encode()}
     with _without_collection():
@@ -41,9 +41,9 @@ def _without_collection() -> Iterator[None]:
 
 
 def _scope_of_heads(_: object, pdf: Any) -> None:
-    """Set the row of each head in tables rendered as lines.
+    """Set the scope of each header cell in tables that are styled as plain lines.
 
-    WeasyPrint links the heads it lays out.
+    WeasyPrint sets it only for header cells that it lays out as a table.
     """
     for element in pdf.objects:
         if isinstance(element, dict) and element.get("S") == "/TH" and "ID" not in element:

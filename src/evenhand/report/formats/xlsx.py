@@ -1,4 +1,4 @@
-"""A summary, and every table as a sheet, in one workbook."""
+"""One workbook with a summary and a sheet for every table."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def make(audit: Audit) -> Files:
-    """Return one workbook: a summary, then a sheet per table.
+    """Return one workbook: a summary, and then a sheet for every table.
 
-    Numbers stay numbers, and text is never a formula.
+    Numbers are written as numbers, and text is never interpreted as a formula.
     """
     xlsxwriter = import_extra("xlsxwriter", "files", "XLSX")
     buffer = io.BytesIO()
@@ -61,7 +61,7 @@ def make(audit: Audit) -> Files:
 
 
 def _new_sheet(book: Any, name: str) -> Any:
-    """Add a sheet that prints in landscape, one page wide, with its head on every page."""
+    """Add a sheet that prints in landscape, one page wide, with its header on every page."""
     sheet = book.add_worksheet(name)
     sheet.set_landscape()
     sheet.fit_to_pages(1, 0)
@@ -70,7 +70,7 @@ def _new_sheet(book: Any, name: str) -> Any:
 
 
 def _write_summary(sheet: Any, audit: Audit, looks: Mapping[str, Any]) -> None:
-    """Write the title, what was audited, the answer, and every limit with its verdicts."""
+    """Write the title, the facts about the audit, the answer, and every limit with its verdicts."""
     wording = page.wording_of(audit)
     told = answer(audit, wording)
     rows = [(wording.title(audit.config.report.title), ""), *page.facts(audit, wording), ("", "")]
@@ -95,7 +95,7 @@ def _verdicts(line: Glance, wording: PageWording) -> str:
 
 
 def _write_table(sheet: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]], looks: Mapping[str, Any]) -> None:
-    """Write a table with its head, in columns as wide as their contents."""
+    """Write a table with its header, with column widths that fit the contents."""
     sheet.freeze_panes(1, 0)
     sheet.repeat_rows(0)
     for position, column in enumerate(columns):
@@ -124,7 +124,7 @@ def _width(column: str, rows: Sequence[Sequence[Any]], position: int) -> int:
 
 
 def _look(column: str, values: Sequence[object]) -> str:
-    """Return the format of a column: of p-values, of whole numbers, or of others, with three decimals."""
+    """Return the format of a column: p-values, whole numbers, or numbers with three decimals."""
     if column.startswith("p_"):
         return "p"
     return "number" if any(isinstance(value, float) and not value.is_integer() for value in values) else "whole"
@@ -140,7 +140,7 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, look: Any) -> 
 
 
 def _text(value: object) -> str:
-    """Return a value as text: several values separated by commas."""
+    """Return a value as text; several values are separated by commas."""
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_text(item)}" for name, item in value.items())
     if isinstance(value, float):
