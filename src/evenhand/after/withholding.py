@@ -6,14 +6,13 @@ critics. Records are divided into *blocks* such that no block's counts can be de
 any small count is withheld completely. Then no published number depends on its counts; a reader can only infer that
 each count is between 0 and the size of the group, which is large enough.
 
-- A block is a finer part (`withhold` of the audit's descriptor says which) of one family of groupings, those that share
-  columns: by race, by sex and by race and sex are withheld together, since the others would narrow down one that is
-  withheld.
-- Where the coarser part of a family is withheld, so are the finer ones, which sum to it.
-- A table that the audit's `withhold` does not mention is a separate part.
-- Bins of a continuous number are parts that do not overlap: only those with a small count are withheld, and with them
-  the smallest others until the people of all of them together, whom anybody can compute by subtraction, are not few
-  in any group.
+- A block is a finer part (defined by `withhold` of the audit's descriptor) of one family of groupings that share
+  columns. Tables by race, by sex, and by race and sex are withheld together, because the published ones would narrow
+  down the withheld one.
+- If the coarser part of a family is withheld, so are the finer parts that sum to it.
+- A table without a rule in the audit's `withhold` is a separate part.
+- Bins of a continuous number are disjoint parts. Only bins with a small count are withheld, together with the smallest
+  other bins until the people of all withheld bins, whose number is known by subtraction, are not few in any group.
 
 Columns of records and sentences declare whether they count people or would reveal a count (`core.records`,
 `messages.disclosure`). An undeclared column, field or sentence is withheld, in any audit.
