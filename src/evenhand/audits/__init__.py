@@ -1,4 +1,4 @@
-"""The audits: a folder for each, and the registry of all installed ones."""
+"""The audits, one folder each, and the registry of all installed audits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT = "parity"
 class _Registry(Mapping[str, "AuditDescriptor"]):
     """The installed audits by name, in the order of a report.
 
-    An audit that cannot be imported is listed by name only: requesting it raises its error; the others are not
+    An audit that cannot be imported is listed by name only: requesting it raises its error. Other audits are not
     affected.
     """
 
@@ -48,7 +48,7 @@ class _Registry(Mapping[str, "AuditDescriptor"]):
 
 @cache
 def _installed(_path: tuple[str, ...]) -> Mapping[str, AuditDescriptor | ConfigError]:
-    """Return the descriptor of every audit installed on this path, or its error, by name."""
+    """Return the descriptors of all audits installed on a path, or their errors, by name."""
     points: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):
         points.setdefault(point.name, []).append(point)
@@ -56,7 +56,7 @@ def _installed(_path: tuple[str, ...]) -> Mapping[str, AuditDescriptor | ConfigE
 
 
 def _loaded(name: str, points: list[EntryPoint]) -> AuditDescriptor | ConfigError:
-    """Return an entry point's descriptor, or the error of loading it."""
+    """Return the descriptor of an entry point, or the error of loading it."""
     from evenhand.core.descriptor import AuditDescriptor
 
     places = sorted({point.value for point in points})

@@ -1,1 +1,1 @@
-"""What all audits share: metrics, records, thresholds and verdicts, findings, results, provenance."""
+"""The common parts of all audits: metrics, records, thresholds and verdicts, findings, results, and provenance."""

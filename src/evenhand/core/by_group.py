@@ -1,4 +1,4 @@
-"""The values of a result in a compact table: groups as rows, metrics as columns."""
+"""A compact table of a result's values, with groups as rows and metrics as columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEADS = ("Model", "Grouping", "Stratum")
 
 
 def by_group(result: Result, metrics: Sequence[str], model: str | None, grouping: str | None) -> DisplayTable:
-    """Return a row for each group, with its size and each metric with its interval."""
+    """Return a table with one row per group: its size, and each metric with its interval."""
     rows = _rows(result, model, grouping)
     shown = _metrics_shown(result, rows, metrics)
     kept = {place: of_group for place, of_group in rows.items() if not of_group.keys().isdisjoint(shown)}
@@ -35,7 +35,7 @@ def by_group(result: Result, metrics: Sequence[str], model: str | None, grouping
 
 
 def _metrics_shown(result: Result, rows: Mapping[_Place, dict[str, Value]], metrics: Sequence[str]) -> list[str]:
-    """Return the metrics named, or all that have values; raise where there are none, or a name is not among them."""
+    """Return the named metrics, or all with values; refuse results without values, and unknown names."""
     known = list(dict.fromkeys(name for of_group in rows.values() for name in of_group))
     if not known:
         raise ConfigError("the {audit} audit has no values of groups to tabulate.", audit=result.audit)
@@ -55,12 +55,12 @@ def _rows(result: Result, model: str | None, grouping: str | None) -> dict[_Plac
 
 
 def _size(of_group: dict[str, Value]) -> Number:
-    """Return the people of a group: the most behind any of its numbers."""
+    """Return the size of a group: the largest number of people behind any of its values."""
     return Number(max(record.n for record in of_group.values()), "count")
 
 
 def _cell(result: Result, of_group: dict[str, Value], metric: str) -> Cell:
-    """Return a value with its interval; one that is not compared is marked."""
+    """Return a value with its interval, marked with a star if it is not compared."""
     record = of_group.get(metric)
     if record is None or record.value is None:
         return DASH

@@ -1,7 +1,7 @@
-"""What an audit may offer beside its result.
+"""Optional capabilities of an audit beside its result.
 
-Counts of people, verdicts among people with other shares of groups, a section of `audit.toml`, and the gaps of a study
-while its answers arrive.
+These are counts of people, verdicts under other shares of groups, a section of `audit.toml`, and the gaps of a study
+that is still collecting answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupSeries:
-    """One metric of one group and of its reference, in every period."""
+    """The counts of one metric in a group and in its reference group, by period."""
 
     model: str
     grouping: str
@@ -46,7 +46,7 @@ class GroupSeries:
 class Periods:
     """The cells of one model, and the period of each cell.
 
-    Cells in no period have the code `number`, one more than the last period.
+    Cells without a period have the code `number`, the last period's code plus 1.
     """
 
     model: str
@@ -57,10 +57,10 @@ class Periods:
 
 @dataclass(frozen=True)
 class GroupCounts:
-    """The people of one grouping under one model, and how many of them have the favourable decision.
+    """The groups of one grouping under one model, with their people and favourable decisions.
 
-    `unknown` are people whose group is unknown or `hidden` because it is small. `stratum` is the stratum of a
-    legitimate factor that they belong to; None for everybody.
+    `unknown` is the number of people with an unknown or hidden group; `hidden` is the number in small hidden groups.
+    `stratum` is a stratum of a legitimate factor, or None for all people.
     """
 
     model: str
@@ -75,7 +75,7 @@ class GroupCounts:
 
 
 def counted_groups(model: str, grouping: str, groups: Mapping[str, tuple[int, int]]) -> GroupCounts:
-    """Return the counts of a grouping from each group's size and favourable decisions; unknown groups apart."""
+    """Return the counts of a grouping from each group's size and favourable decisions; unknown groups are separate."""
     named = [group for group, (n, _) in groups.items() if group not in UNNAMED and n > 0]
     n, counted = (tuple(groups[group][side] for group in named) for side in (0, 1))
     unknown = sum(groups[group][0] for group in UNNAMED if group in groups)
@@ -83,32 +83,32 @@ def counted_groups(model: str, grouping: str, groups: Mapping[str, tuple[int, in
 
 
 class Counting(Protocol):
-    """Counts the people of an audit by group and decision."""
+    """Counting of an audit's people by group and decision."""
 
     metric: str
-    """The metric that legal profiles need: the share of a group that is selected."""
+    """The metric that legal profiles need: the selection rate of a group."""
 
     def series(self, table: Table, spec: Any, periods: Periods) -> Iterator[GroupSeries]:
-        """Yield every rate of every group and of the reference group, by period."""
+        """Yield the series of every rate in every group and in the reference group, by period."""
 
     def selections(
         self, result: Result, groupings: Collection[str], *, by_stratum: bool = False
     ) -> Iterator[GroupCounts]:
-        """Yield the favourable decisions by group, for every model and each of these groupings; perhaps by stratum."""
+        """Yield the favourable decisions by group for every model and grouping, and by stratum if requested."""
 
     def favourable(self, result: Result) -> dict[str, str | None]:
-        """Return the decision that is good for the person by model: selected, not_selected, or None."""
+        """Return each model's decision that is good for a person: selected, not_selected, or None."""
 
 
 @dataclass(frozen=True)
 class Mix:
-    """People with other shares of the groups of one column.
+    """People reweighted to other shares of one column's groups.
 
     Parameters
     ----------
-    column, what : the column, and the shares in words.
+    column, what : the column, and a description of the shares.
     weight : the weight of each group of the column.
-    spread : the covariance of the weights, if the shares are those of a sample.
+    spread : the covariance of the weights if the shares are estimated from a sample, else None.
     """
 
     column: str
@@ -118,47 +118,47 @@ class Mix:
 
     @property
     def as_is(self) -> Mix:
-        """The people with their actual shares."""
+        """The same people with their actual shares."""
         return replace(self, weight=np.ones_like(self.weight), spread=None)
 
 
 class Reweighter(Protocol):
-    """Judges the verdicts of one audit among weighted people."""
+    """Judgement of one audit's verdicts for reweighted people."""
 
     @property
     def by_counts(self) -> bool:
-        """Whether its numbers follow from counts by group, outcome and decision alone."""
+        """Whether the reweighted values depend only on counts by group, outcome and decision."""
 
     def why_not(self, finding: Finding) -> Message | None:
-        """Return why a verdict cannot be judged among weighted people; None if it can."""
+        """Return why a verdict cannot be judged for reweighted people, or None if it can."""
 
     def depends_on(self, finding: Finding, column: str) -> bool:
-        """Return whether shares of a column can matter."""
+        """Return whether the verdict on a finding can depend on the shares of a column."""
 
     def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
-        """Return the number among weighted people with its limits, and the verdict."""
+        """Return the value for reweighted people with its limits, and its verdict."""
 
 
 MakeReweighter: TypeAlias = "Callable[[Table, Any, Any], Reweighter]"
-"""Makes a reweighter from the table, the result of the audit, and the settings that it ran with."""
+"""Function from the table, the audit's result and the settings of the run to a reweighter."""
 
 
 def threshold_of(finding: Finding) -> Threshold:
-    """Return the threshold that a finding was judged by."""
+    """Return the threshold behind a finding's verdict."""
     side = "min" if finding.threshold is not None and is_least(finding.threshold) else "max"
     return Threshold.model_validate({"metric": finding.metric, side: finding.limit})
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenFile:
-    """The features of a data file that proposals depend on.
+    """The features of a data file that determine proposals.
 
     Parameters
     ----------
-    source : its name.
-    long : the columns of the person and of the time, if a person has one row for each time.
-    panel : columns of one feature over time, with the time of each.
-    numbers : numeric columns with many values, those without a role first.
+    source : the name of the file.
+    long : the columns of the person and the time, if the file has a row for each person and time, else None.
+    panel : the columns of one feature over time, with the time of each column.
+    numbers : the numeric columns with many values, columns without a role first.
     """
 
     source: str
@@ -168,17 +168,17 @@ class SeenFile:
 
 
 class Proposing:
-    """An audit's proposal for `audit.toml`; the default is empty."""
+    """The proposal of an audit for `audit.toml`, by default empty."""
 
     leaves_blanks: ClassVar[bool] = False
-    """Whether it proposes settings that the user must fill in; `evenhand audit` then refuses them by name."""
+    """Whether the proposal has settings that the user must fill in; `evenhand audit` refuses them until then."""
 
     def section(self, _seen: SeenFile) -> Iterable[str]:
-        """Return the lines of its section."""
+        """Return the lines of the audit's section."""
         return ()
 
     def offer(self, _seen: SeenFile) -> Iterable[str]:
-        """Return lines for the end of the file: a commented-out section that the user may want."""
+        """Return lines for the end of the file: an optional, commented-out section."""
         return ()
 
     def remarks(self, _seen: SeenFile) -> Iterable[str]:
@@ -187,7 +187,7 @@ class Proposing:
 
 
 def quoted(value: object) -> str:
-    """Return a TOML string; JSON's quoting is valid TOML for every text."""
+    """Return a text as a TOML string; JSON's quoting is valid TOML for every text."""
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -197,10 +197,10 @@ def toml_list(values: Iterable[object]) -> str:
 
 
 class Live(Protocol):
-    """Computes the gaps of an audit from few answers, quickly."""
+    """Fast computation of an audit's gaps from few answers."""
 
     def titles(self) -> list[str]:
         """Return the titles of the metrics."""
 
     def gaps(self, cases: Table, settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-        """Yield the gaps of every grouping, with the titles of their metrics; `settings` are the audit's."""
+        """Yield the gaps of every grouping with the titles of their metrics; `settings` are the audit's settings."""

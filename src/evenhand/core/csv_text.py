@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet may open: text that it would run begins with an apostrophe."""
+"""Tables as CSV that is safe in spreadsheets: an apostrophe precedes text that would run as a formula."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`AuditDescriptor`: everything that the rest of evenhand knows about an audit.
+"""`AuditDescriptor`: the interface between an audit and the rest of evenhand.
 
-An audit is a plug-in. Its package names a descriptor under the entry-point group `evenhand.audits`. Members that are
-slow to import are given as 'module:attribute' and imported on first use.
+An audit is a plug-in. Its package declares a descriptor in the entry-point group `evenhand.audits`. Members with slow
+imports are written as 'module:attribute' and imported on first use.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ T = TypeVar("T")
 R = TypeVar("R", bound="Result", contravariant=True)
 
 Influence: TypeAlias = "Callable[[Any, DecidedRows, str, BoolArray, str], tuple[float, FloatArray] | None]"
-"""Returns the value of a metric in a group, and each person's contribution to its error.
+"""Function that returns the value of a metric in a group, and each person's contribution to its error.
 
 The arguments are the settings of the audit, all people, the model, a mask of the group, and the metric. People outside
-the group contribute 0. It returns None if the audit cannot compute it.
+the group contribute 0. It returns None if the audit cannot compute the metric.
 """
 
 
 class SectionMaker(Protocol[R]):
-    """A module that makes an audit's part of a report."""
+    """A module that builds an audit's section of a report."""
 
     def parts(self, result: R, /) -> Iterable[DisplayTable | Figure]:
         """Return the tables and figures, in order."""
 
     def methods(self, result: R, /) -> Iterable[Method]:
-        """Return how the numbers were computed."""
+        """Return the methods behind the numbers."""
 
 
 class Lazy(Generic[T]):
-    """A member of a descriptor that may be given as 'module:attribute' or 'module', and is imported on first use."""
+    """A member of a descriptor, imported on first use if it is written as 'module:attribute' or 'module'."""
 
     def __init__(self, *, optional: bool = False) -> None:
         self._optional = optional
@@ -83,35 +83,36 @@ def _imported(name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AuditDescriptor:
-    """The description of an audit, and its capabilities.
+    """The description and the capabilities of an audit.
 
-    Any member from `spec` on may be given as 'module:attribute'. Capabilities are optional: where one is missing, a
-    sentence says so.
+    All members from `spec` on may be written as 'module:attribute'. Capabilities are optional; a sentence explains a
+    missing one.
 
     Parameters
     ----------
-    name : its section in `audit.toml` and in `results.json`.
-    title : its heading in a report.
-    question : the question it answers.
-    order : its position in a report; audits with the same order are sorted by name.
-    evidence : what it is evidence of, in the terms of legal profiles, such as 'gaps'.
-    remedy : whether it looks for a way to reduce a gap, so that a report without it proposes it.
-    spec : its settings.
-    metrics : its metrics by name.
-    result : what it returns.
-    run : makes the draft of a result from a table and settings.
-    section : a module with `parts` and `methods`, its part of a report.
+    name : the name of the audit's section in `audit.toml` and in `results.json`.
+    title : the heading of the audit's section in a report.
+    question : the question that the audit answers.
+    order : the sort key of the audit's section in a report; audits with the same order are sorted by name.
+    evidence : the kinds of evidence that the audit provides, in the terms of legal profiles, such as 'gaps'.
+    remedy : whether the audit looks for a way to reduce a gap, and is therefore proposed by a report without it.
+    spec : the type of the audit's settings.
+    metrics : the metrics by name.
+    result : the type of the audit's result.
+    run : the function from a table and settings to the draft of a result.
+    section : a module with `parts` and `methods`, which builds the section of a report.
     charts : the charts by name.
-    reweight : makes the reweighter, which judges verdicts among people with other shares of groups. Where it has none,
-        the sentence `not_reweighted` of its catalogue says why.
-    pair : each person's contribution to the error of a number, to compare two audits of the same people.
-    power : what a plan could show before data exist.
+    reweight : the function that makes the reweighter, which judges verdicts under other shares of groups. If it is
+        missing, the sentence `not_reweighted` of the audit's catalogue explains why.
+    pair : the function that returns each person's contribution to the error of a value, to compare two audits of the
+        same people.
+    power : the power calculation for a plan, before data exist.
     counts : the counts of people by group and decision, for gaps over time and legal profiles.
-    withhold : which of its records reveal something about few people.
-    transfer : how many rows a remote engine may send to this process.
-    messages : its catalogue of sentences.
-    live : the gaps shown while a study of this name still collects answers.
-    propose : its section of the `audit.toml` that `evenhand init` writes.
+    withhold : the rules for records that reveal small counts.
+    transfer : the limit on rows that a remote engine may send to this process.
+    messages : the audit's catalogue of sentences.
+    live : the gaps to show while a study of this name is still collecting answers.
+    propose : the audit's section in the `audit.toml` that `evenhand init` writes.
 
     Examples
     --------
@@ -147,11 +148,11 @@ class AuditDescriptor:
 
 
 class StudyResponses(Protocol):
-    """What people answered in a human study, `evenhand.study.Responses`: what stands in place of a table."""
+    """The responses of a human study (`evenhand.study.Responses`), which take the place of a table."""
 
     @property
     def analysis(self) -> AuditDescriptor:
-        """What analyses it: `study_analysis`."""
+        """The descriptor of the study's analysis: `study_analysis`."""
 
     @property
     def kind(self) -> str:
@@ -159,19 +160,19 @@ class StudyResponses(Protocol):
 
     @property
     def points(self) -> int:
-        """The points of its scale."""
+        """The number of points on the study's scale."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Its conditions."""
+        """The conditions of the study."""
 
     @property
     def people(self) -> Mapping[str, Any]:
-        """The columns that have an entry for each person."""
+        """The columns with one entry per person."""
 
     @property
     def person(self) -> IntArray:
-        """The person behind each answer."""
+        """The position of the person behind each answer."""
 
     def to_columns(self) -> Mapping[str, Any]:
         """Return the answers as one table."""
@@ -180,7 +181,7 @@ class StudyResponses(Protocol):
 def study_analysis() -> AuditDescriptor:
     """Return the descriptor of the analysis of human studies, which takes responses instead of a table.
 
-    The package `evenhand.study` stands on everything else, so the rest of evenhand knows it by this name only.
+    The package `evenhand.study` depends on all other packages, so the rest of evenhand refers to it only by this name.
     """
     descriptor: AuditDescriptor = _imported("evenhand.study.analysis.descriptor:ANALYSIS")
     return descriptor

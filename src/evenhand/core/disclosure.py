@@ -1,4 +1,4 @@
-"""What records reveal about few people, by the declarations of their columns, and what may be published."""
+"""Disclosure control: counts that records reveal by the declarations of their columns, and publishable records."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _EMPTY: dict[type, object] = {bool: False, int: 0, float: 0.0, str: "", tuple: (
 
 
 def revealed_counts(record: Record, balances: Collection[str] = ()) -> Iterator[float]:
-    """Yield the counts that a record reveals: its counts, their complements, and counts that follow from shares.
+    """Yield the counts that a record reveals: its counts, their complements, and counts implied by shares.
 
-    `balances` are metrics whose value is the difference of two shares that add up to 1.
+    `balances` are metrics with the difference of two complementary shares as their value.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def _share_counts(record: Record, name: str, declaration: Declaration, is_balanc
 
 
 def whole_parts(people: int, share: float, *, is_balance: bool = False) -> Iterator[int]:
-    """Yield both parts of `people` that a share implies, if they are whole numbers.
+    """Yield the two parts of `people` that a share implies, if they are whole numbers.
 
     Examples
     --------
@@ -78,13 +78,13 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True)
 class RecordFilter:
-    """Makes records of an audit publishable, column by column.
+    """Filter that makes an audit's records publishable, column by column.
 
     Parameters
     ----------
-    rule : decides which messages and counts may be published.
-    metrics : the metrics of the records; numbers are withheld if their metric does not declare what they reveal.
-    undeclared : collects the columns withheld because they are undeclared.
+    rule : the rule that decides which messages and counts may be published.
+    metrics : the metrics of the records; numbers of a metric without a declaration are withheld.
+    undeclared : the columns withheld so far because they are undeclared.
     """
 
     rule: DisclosureRule
@@ -92,9 +92,9 @@ class RecordFilter:
     undeclared: set[str] = field(default_factory=set)
 
     def publishable(self, record: R, *, whole: bool = False) -> R | None:
-        """Return a record without undeclared values; None if a required value or a small count would be left.
+        """Return a record without undeclared values; None if a required value or a small count would remain.
 
-        `whole` is for tables about all people, or about nobody, whose numbers need no count beside them.
+        `whole` is for tables about all people, or about no people, which may have numbers without a count.
         """
         declared = self._declared(record)
         has_count = whole or _has_count(record, declared)
@@ -111,10 +111,10 @@ class RecordFilter:
         return replace(record, **changed)
 
     def _declared(self, record: Record) -> Mapping[str, Declaration]:
-        """Return a record's declarations; its numbers are undeclared if its metric is."""
+        """Return a record's declarations; its numbers are undeclared if its metric is undeclared."""
         declared = declarations(type(record))
         metric = self.metrics.get(getattr(record, "metric", ""))
-        is_ratio = getattr(record, "kind", None) == "ratio"  # of two shares may be more than 1
+        is_ratio = getattr(record, "kind", None) == "ratio"  # a ratio of two shares may exceed 1
         value = None if is_ratio else getattr(record, "value", None)
         if metric is None or metric.declared(value) != "undeclared":
             return declared
@@ -136,7 +136,7 @@ class RecordFilter:
     def reason(self, message: Message, instead: str = "why_withheld") -> Message:
         """Return a status or reason, or a publishable replacement for it.
 
-        `instead` names the shared sentence that replaces one that cannot be published at all.
+        `instead` is the id of the shared sentence that replaces an unpublishable message.
         """
         published = self.rule.publishable(message)
         if published is not None:
@@ -151,7 +151,7 @@ class RecordFilter:
 
 
 def without_values(record: R, status: Message) -> R:
-    """Return a record that keeps only its coordinates and a status."""
+    """Return a record with only its coordinates and a status."""
     changed: dict[str, Any] = {}
     for name, declaration in declarations(type(record)).items():
         value = getattr(record, name)
@@ -163,5 +163,5 @@ def without_values(record: R, status: Message) -> R:
 
 
 def _empty_like(value: object) -> object:
-    """Return the empty value of the same type, for a withheld value that may not be null."""
+    """Return the empty value of the same type, for a withheld value that must not be null."""
     return next((empty for kind, empty in _EMPTY.items() if isinstance(value, kind)), None)

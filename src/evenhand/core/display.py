@@ -1,7 +1,7 @@
-"""What an audit displays: figures, tables and methods, for any renderer.
+"""The displayed parts of an audit, for any renderer: figures, tables and methods.
 
-A displayed table holds numbers with a format, not finished text: HTML, terminal, notebook and Markdown render the
-same table, and a spreadsheet gets numbers.
+A displayed table contains numbers with a format, not finished text. So HTML, terminal, notebook and Markdown can
+render the same table, and a spreadsheet gets numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Range(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link in a table to a part of the report: its title and anchor."""
+    """A link in a table to a part of the report, with title and anchor."""
 
     title: str
     anchor: str
@@ -63,14 +63,14 @@ Cell: TypeAlias = str | Number | Range | Link | None
 
 
 def showable_value(value: object) -> object:
-    """Escape a value that a template prints; for the `finalize` of every Jinja environment."""
+    """Return a value escaped for a template, for the `finalize` option of Jinja environments."""
     if isinstance(value, Markup):
         return Markup(showable(value))  # noqa: S704
     return showable(str(value)) if isinstance(value, str | Message) else value
 
 
 def cell_text(cell: Cell) -> str:
-    """Return a cell as text, a dash if it is empty."""
+    """Return a cell as text, or a dash if it is empty."""
     return DASH if cell is None else showable(str(cell))
 
 
@@ -78,8 +78,8 @@ def cell_text(cell: Cell) -> str:
 class Figure:
     """One or more panels, their caption, and a description for readers who cannot see them.
 
-    `shows` says in one sentence what the figure shows, no more than findings allow; `sizes` are the numbers of people
-    of series. A figure that only explains another one is `aside`: on paper it is named, not drawn.
+    `shows` is a sentence on what the figure shows, not stronger than the findings; `sizes` are the numbers of people
+    by series. A figure that only explains another figure is `aside`: on paper it is named but not drawn.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Figure:
 
     @property
     def statement(self) -> str:
-        """What it shows; where no finding is about it, the first statement of its description."""
+        """The sentence on what the figure shows; without a finding, the first statement of its description."""
         if self.shows != DESCRIBES:
             return "" if self.shows is None else str(self.shows)
         first = re.split(r"(?<=\.) |; ", self.description)[0]
@@ -106,17 +106,17 @@ class Figure:
 
     @property
     def note(self) -> str:
-        """Its caption, and whether it is about no finding."""
+        """The caption, with a remark if no finding is about the figure."""
         return f"{self.caption} {DESCRIBES}" if self.shows == DESCRIBES else self.caption
 
 
 FIRST_FOLDED, FIRST_SHOWN = 25, 100
-"""The rows of a folded or open table that a page shows; the others are in a file."""
+"""The maximum number of rows that a page shows of a folded or open table; a file has all rows."""
 
 
 @dataclass(frozen=True)
 class DisplayTable:
-    """A table of typed cells; columns of numbers are aligned right.
+    """A table of typed cells; numeric columns are right-aligned.
 
     Examples
     --------
@@ -135,17 +135,17 @@ class DisplayTable:
 
     @cached_property  # a page reads it for every cell
     def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers."""
+        """Whether each column is numeric."""
         return tuple(
             any(isinstance(row[position], Number | Range) for row in self.rows) for position in range(len(self.columns))
         )
 
     def rows_shown(self) -> int:
-        """Return how many rows a page shows; the others are in a file."""
+        """Return the number of rows that a page shows; all other rows are in a file."""
         return min(len(self.rows), FIRST_FOLDED if self.folded else FIRST_SHOWN)
 
     def numbers(self) -> dict[str, list[Any]]:
-        """Return the columns for a spreadsheet: numbers as numbers, an interval as two columns."""
+        """Return the columns for a spreadsheet, with numbers as numbers and intervals as two columns."""
         columns: dict[str, list[Any]] = {}
         for position, title in enumerate(self.columns):
             cells = [row[position] for row in self.rows]
@@ -188,9 +188,9 @@ class DisplayTable:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape text for Markdown: no HTML, link, picture or cell boundary.
+    """Escape text for Markdown, so that it has no HTML, link, image or cell boundary.
 
-    A less-than sign that cannot begin a tag, as in p < 0.001, stays as it is.
+    A less-than sign that cannot begin a tag, as in p < 0.001, is unchanged.
     """
     plain = _LESS_THAN.sub("<", _MARKS.sub(r"\\\g<0>", escape(text, quote=False)))
     return plain.replace("\n", " ")
@@ -198,7 +198,7 @@ def escape_markdown(text: str) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """How one number was computed: its name, the method in words and formula, and the reference."""
+    """The method behind one number: its name, a description with formula, and the reference."""
 
     term: str
     text: str
@@ -207,7 +207,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Section:
-    """One audit's part of the report; `caveats` are what its metrics do not show, by metric title."""
+    """One audit's section of the report; `caveats` are the limitations of its metrics, by metric title."""
 
     title: str
     question: str | Message
@@ -223,10 +223,11 @@ DESCRIBES = say("described")
 
 
 def figure_sentence(findings: Iterable[Finding], metrics: Collection[str], alpha: float) -> Message:
-    """Return one sentence on what a figure shows, no stronger than the findings on its metrics.
+    """Return a sentence on what a figure shows, not stronger than the findings on its metrics.
 
-    A difference is significant if its threshold is broken, or left open and the difference is established, or its
-    adjusted p-value is at most `alpha`. The sentence states the most significant one, and the models under which it is.
+    With a threshold, a difference is significant if the threshold is violated, or if it is undecided and the
+    difference is established. Without a threshold, it is significant if its adjusted p-value is at most `alpha`. The
+    sentence states the most significant difference, and the models under which it is significant.
     """
     relevant = [finding for finding in findings if finding.metric in metrics]
     significant = [finding for finding in relevant if _is_clear(finding, alpha)]
@@ -240,11 +241,11 @@ def figure_sentence(findings: Iterable[Finding], metrics: Collection[str], alpha
 
 
 _COMPARISON = attrgetter("metric", "grouping", "kind", "against")
-"""Findings with the same values here answer one question for different models or groups."""
+"""The columns that are equal in findings on the same question for different models or groups."""
 
 
 def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> Message:
-    """Return the sentence of the leading finding, with the models that share it."""
+    """Return the sentence of the leading finding, with the models that have the same finding."""
     is_broken = lead.verdict == "does_not_meet"
     alike = [finding for finding in clear if not is_broken or finding.verdict == "does_not_meet"]
     same, all_models = ([f for f in among if _COMPARISON(f) == _COMPARISON(lead)] for among in (alike, findings))
@@ -278,7 +279,7 @@ def _is_clear(finding: Finding, alpha: float) -> bool:
 
 
 def _under(clear: Iterable[str | None], models: Iterable[str | None]) -> Message | None:
-    """Return the models under which a difference is significant; None for a single model."""
+    """Return a clause on the models under which a difference is significant; None for a single model."""
     significant_models, all_models = [str(model) for model in clear], [str(model) for model in models]
     if len(significant_models) < len(all_models):
         return say("under_some", models=tuple(significant_models))
@@ -301,7 +302,7 @@ def value_table(
     *,
     extra: Extra | None = None,
 ) -> DisplayTable:
-    """Return the table of values without empty columns; an audit's own columns precede the metric."""
+    """Return the table of values without empty columns; the audit's own columns precede the metric."""
     records = list(values)
     by_group = any(record.group != OVERALL for record in records)
     columns: dict[str, Callable[[Value], Cell]] = {
@@ -329,7 +330,7 @@ def gap_table(
     extra: Extra | None = None,
     folded: bool = True,
 ) -> DisplayTable:
-    """Return the table of gaps without empty columns; an audit's own columns precede the metric."""
+    """Return the table of gaps without empty columns; the audit's own columns precede the metric."""
     records = list(gaps)
     by_group = any(record.group not in (None, OVERALL) for record in records)
 
@@ -366,7 +367,7 @@ def make_table(
     always: Sequence[str] = (),
     folded: bool = True,
 ) -> DisplayTable:
-    """Return a table of records with a function for each column; empty columns are left out."""
+    """Return a table of records from one function per column, without empty columns."""
     cells_by_title = {title: [cell(record) for record in records] for title, cell in columns.items()}
     titles = [title for title, cells in cells_by_title.items() if title in always or any(map(_says_something, cells))]
     rows = tuple(zip(*(cells_by_title[title] for title in titles), strict=True)) if records else ()
@@ -388,5 +389,5 @@ def _compared_with(gap: Gap) -> str | None:
 
 
 def remark(status: Message) -> str:
-    """Return a status as a cell of a table; an empty text for 'ok'."""
+    """Return a status as a cell of a table, or an empty text for 'ok'."""
     return "" if status == OK else status.text

@@ -1,4 +1,4 @@
-"""`Estimate`: a value or gap whose limits can be computed at any confidence without a second run."""
+"""`Estimate`: a value or gap with limits at any confidence, computed without a second run."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Estimate(Generic[R_co]):
     Parameters
     ----------
     record : the value or gap, with limits at the confidence of the audit.
-    limits : returns the same record with limits at another confidence; None if only the audit's are known. Limits are
-        nested: a higher confidence never has narrower limits.
+    limits : the function that returns the same record with limits at another confidence; None if only limits at the
+        audit's confidence are known. Limits are nested: a higher confidence never has narrower limits.
     """
 
     record: R_co
     limits: Callable[[float], R_co] | None = None
 
     def at(self, confidence: float) -> R_co | None:
-        """Return the record with limits at this confidence; None if only the audit's are known."""
+        """Return the record with limits at a confidence; None if only the audit's confidence is available."""
         return None if self.limits is None else self.limits(confidence)
 
     def map(self, change: Callable[[R_co], R_co]) -> Estimate[R_co]:
@@ -44,14 +44,14 @@ def estimates_at(
     *,
     cached: int | None = None,
 ) -> list[Estimate[R]]:
-    """Return the records at a confidence, each with its limits at any other.
+    """Return the records at a confidence, each with its limits at any other confidence.
 
     Parameters
     ----------
-    records_at : returns all records at a confidence; it is called once for each confidence.
-    confidence : that of the audit.
-    key : identifies a record at every confidence.
-    cached : the number of confidences whose records stay in memory; None for all.
+    records_at : the function that returns all records at a confidence; it is called once for each confidence.
+    confidence : the confidence of the audit.
+    key : the function that returns a record's key, the same at every confidence.
+    cached : the number of confidences to keep records of in memory; None for all.
     """
 
     @lru_cache(maxsize=cached)
@@ -65,5 +65,5 @@ def estimates_at(
 
 
 def estimates_of_type(estimates: Iterable[Estimate[Value | Gap]], kind: type[R]) -> list[Estimate[R]]:
-    """Return the estimates whose records are of a type."""
+    """Return the estimates with records of a type."""
     return [estimate for estimate in estimates if isinstance(estimate.record, kind)]  # type: ignore[misc]

@@ -1,14 +1,14 @@
-"""Families of claims: which claims hold when all claims of a run are considered together.
+"""Families of claims: adjustment for all claims of a run.
 
-A run has two families of claims. Tested findings have p-values adjusted for all of them (Holm): the chance that any of
-them claims a difference that is not there is at most alpha. A threshold removes no finding from this family: beside a
-lenient limit that is met, a difference is still stated. Verdicts are the other family: "does not meet" is given if it
-holds after Holm over all verdicts of the run; "meets" holds for each alone, because it is wrong only if the one gap
-that breaks the limit is missed (an intersection-union argument). For the same reason, one-sided limits at alpha suffice
-for it. So a section without thresholds changes no verdict, and one more threshold can only turn "does not meet" into
-insufficient evidence.
-A gap that a finding states has the adjusted p-value and the direction of the finding in the tables, too. "Worse off"
-beside all other gaps is controlled by the false discovery rate over the tables of the run.
+A run has two families of claims. The first is the tested findings: their p-values are adjusted for all of them (Holm),
+so the probability that any of them claims a nonexistent difference is at most alpha. A finding with a threshold is in
+this family, too, because a difference is stated even if it meets a lenient limit. The second family is the verdicts:
+"does not meet" is given if it holds after Holm's adjustment over all verdicts of the run. "Meets" needs no adjustment,
+because it is wrong only if the one gap that violates the limit is missed (an intersection-union argument). For the
+same reason, one-sided limits at alpha suffice for "meets". So a section without thresholds changes no verdict, and an
+additional threshold can only turn "does not meet" into insufficient evidence. In the tables, a gap stated by a finding
+has the finding's adjusted p-value and direction. For all other gaps, "worse off" is controlled by the false discovery
+rate over the tables of the run.
 
 References
 ----------
@@ -42,18 +42,18 @@ MOST_FINDINGS = 100.0
 """Findings of a run for whose Holm levels p-values are drawn precisely enough."""
 
 Limits = tuple[float | None, float | None]
-"""A lower and an upper limit; None if there is none on that side."""
+"""A lower and an upper limit; None for a missing side."""
 
 Significance = Literal["directed", "significant", "not_significant", "untested"]
-"""Whether a difference is significant in its family, and if directed, also between which two groups.
+"""The significance of a difference in its family; "directed" also establishes which two groups differ.
 
-A broken limit is significant.
+A violated limit is significant.
 """
 
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """A claim to test for a difference at level `test_alpha`, and to judge by a threshold, if any, at level alpha."""
+    """A claim to test at the level `test_alpha` and, if it has a threshold, to judge at the level `alpha`."""
 
     audit: str
     claim: Claim
@@ -63,11 +63,11 @@ class ClaimCheck:
 
     @property
     def tested(self) -> float | None:
-        """The p-value of equality; None if it is not tested, or if the verdict is withheld."""
+        """The p-value of equality; None if the claim is not tested or its verdict is withheld."""
         return None if self.threshold is not None and self.claim.withheld is not None else self.claim.tested
 
     def establishes_direction(self, level: float) -> bool:
-        """Return whether the pair of groups that the claim states differs at this level."""
+        """Return whether the stated pair of groups differs significantly at a level."""
         if self.tested is not None and self.tested > level:
             return False
         if self.claim.named_by == "p_value":
@@ -75,12 +75,12 @@ class ClaimCheck:
         record = self.claim.estimates[0].at(1.0 - level)
         if not isinstance(record, Gap):
             return False
-        differs = getattr(record, "differs", None)  # also where nothing says which side is worse off
+        differs = getattr(record, "differs", None)  # also if the worse-off side is unknown
         return record.worse_off is not None if differs is None else bool(differs)
 
     @property
     def test_key(self) -> Hashable:
-        """A key that checks share if they state the outcome of one test, as a difference and its ratio do."""
+        """A key shared by checks that state the outcome of the same test, such as a difference and its ratio."""
         key = self.claim.test_key
         return id(self.claim) if key is None else (self.audit, key, self.claim.tested)
 
@@ -90,14 +90,14 @@ class ClaimCheck:
         return record, "insufficient_evidence" if verdict == "meets" and self.breaking() else verdict
 
     def _judged_alone(self) -> tuple[Value | Gap, Verdict]:
-        """Return the record that decides and the verdict, whoever was not compared."""
+        """Return the deciding record and the verdict, ignoring groups that were not compared."""
         record, verdict = judge_all(self.threshold, self.claim.records)
         return record, "meets" if verdict == "insufficient_evidence" and self.one_sided() is not None else verdict
 
     def one_sided(self) -> Limits | None:
-        """Return the one-sided limits at alpha, if the limit is met by them; None without such.
+        """Return the one-sided limits at alpha if they meet the threshold, else None.
 
-        A gap that may point either way has both.
+        A gap of either direction has both limits.
         """
         if self.threshold is None or not self.claim.one_sided:
             return None
@@ -110,20 +110,20 @@ class ClaimCheck:
         return (low, None) if self.threshold.side == "min" else (None, high)
 
     def breaking(self) -> tuple[Value, ...]:
-        """Return the groups too small to be compared that break the limit, if those compared meet it."""
+        """Return the groups too small to be compared that violate a threshold met by the compared groups."""
         if self.threshold is None or self._judged_alone()[1] != "meets":
             return ()
         return self.claim.omitted.breaking(self.threshold)
 
     def judged_at(self, alpha: float) -> tuple[Value | Gap, Verdict] | None:
-        """Return the record and the verdict at this level; None if limits are known at one level only."""
+        """Return the deciding record and the verdict at a level; None if limits are known at one level only."""
         records = [record for e in self.claim.estimates if (record := e.at(1.0 - alpha)) is not None]
         return judge_all(self.threshold, records) if len(records) == len(self.claim.estimates) else None
 
 
 @dataclass(frozen=True)
 class Family:
-    """The claims that an adjusted p-value or a verdict holds for together: their number, and their audits."""
+    """The family of an adjusted p-value or verdict: its number of claims, and their audits."""
 
     size: int
     of: Literal["tested_findings", "verdicts"]
@@ -131,12 +131,12 @@ class Family:
 
     @property
     def number(self) -> Message:
-        """The number of claims, as in '8 tested findings'."""
+        """The number of claims as a message, such as '8 tested findings'."""
         return say(self.of, n=self.size)
 
     @property
     def message(self) -> Message:
-        """The family, as in '8 tested findings of parity and effort'."""
+        """The family as a message, such as '8 tested findings of parity and effort'."""
         alone = len(self.audits) == 1 and self.of == "tested_findings"
         return say("family_of_alone" if alone else "family_of", number=self.number, audits=self.audits or ("no audit",))
 
@@ -148,14 +148,14 @@ class ClaimOutcome:
     Parameters
     ----------
     record : the record that the finding states.
-    verdict, alone : the verdict, and what it would be without the other claims of the run.
+    verdict, alone : the verdict, and the verdict without adjustment for the other claims of the run.
     significance : whether the difference is significant; None if a claim with a threshold is not tested.
     p_adjusted : the p-value adjusted for the family.
-    family : the claims that the adjusted p-value holds for together.
-    verdict_family : the claims that the verdict holds for together.
-    bounds : the one-sided limits by which it meets its limit; None if two-sided ones decide.
-    widened : the record with the wider limits of its family that decide, if its limit is broken alone; None if those
-        limits are not known.
+    family : the family of claims that the p-value is adjusted for.
+    verdict_family : the family of claims that the verdict is adjusted for.
+    bounds : the one-sided limits by which the claim meets its threshold; None if two-sided limits decide.
+    widened : the record with the wider limits of its family, which decide if the threshold is violated before
+        adjustment; None if these limits are unknown.
     """
 
     record: Value | Gap
@@ -170,7 +170,7 @@ class ClaimOutcome:
 
 
 def check_claims(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
-    """Return the outcomes of all checks of a run, in their order."""
+    """Return the outcomes of all checks of a run, in the same order."""
     outcomes = _test(checks)
     judged = [position for position, check in enumerate(checks) if check.threshold is not None]
     verdicts = _verdicts([checks[position] for position in judged], [outcomes[position] for position in judged])
@@ -180,7 +180,7 @@ def check_claims(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
 
 
 def _test(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
-    """Return the outcomes of the tests for a difference: Holm over all that were made."""
+    """Return the outcomes of the tests for a difference, adjusted by Holm over all tests."""
     p_values = {check.test_key: p for check in checks if (p := check.tested) is not None}
     adjusted = dict(zip(p_values, adjusted_p(list(p_values.values())).tolist(), strict=True))
     made = [check for check in checks if check.tested is not None]
@@ -204,9 +204,9 @@ def _test(checks: Sequence[ClaimCheck]) -> list[ClaimOutcome]:
 def _directed(checks: Sequence[ClaimCheck], tests: int, alpha: float) -> list[ClaimCheck]:
     """Return the checks that establish which two groups differ, at a level adjusted for all tests.
 
-    The level is alpha over the number of open tests. A test of two groups is closed once it establishes its direction;
-    one of several pairs stays open, since others of its pairs may be equal. So the chance that any pair is wrongly
-    named in a run is at most alpha (Holm's argument, over tests that contain an equal pair).
+    The level is alpha divided by the number of open tests. A test of two groups is closed when it establishes its
+    direction. A test of several pairs remains open, because its other pairs may be equal. So the probability that a
+    run wrongly names any pair is at most alpha (Holm's argument, over tests that contain an equal pair).
     """
     closed: set[Hashable] = set()
     while True:
@@ -219,9 +219,9 @@ def _directed(checks: Sequence[ClaimCheck], tests: int, alpha: float) -> list[Cl
 
 
 def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> Iterator[ClaimOutcome]:
-    """Yield tests with their verdicts: "does not meet" by Holm over all that can be judged, the others each alone.
+    """Yield tests with their verdicts: "does not meet" is adjusted by Holm, all other verdicts are not.
 
-    A limit that is broken alone but not after Holm is not confirmed.
+    A violation that is not significant after Holm's adjustment is "not confirmed".
     """
     alone = [("insufficient_evidence" if q.claim.withheld is not None else q.judged()[1]) for q in checks]
     total = sum(q.claim.withheld is None and any(map(_has_limits, q.claim.records)) for q in checks)
@@ -244,7 +244,7 @@ def _verdicts(checks: Sequence[ClaimCheck], tests: Sequence[ClaimOutcome]) -> It
 
 
 def _significance_beside(verdict: Verdict, check: ClaimCheck, test: ClaimOutcome, verdicts: int) -> Significance | None:
-    """Return the significance of a difference beside a verdict; a broken limit is a difference."""
+    """Return the significance of a difference with a verdict; the violation of a limit is significant."""
     record = check.claim.records[0]
     if verdict != "does_not_meet" or getattr(record, "signed", False):
         return test.significance
@@ -253,15 +253,15 @@ def _significance_beside(verdict: Verdict, check: ClaimCheck, test: ClaimOutcome
 
 
 def _widened(check: ClaimCheck, others: int) -> Value | Gap | None:
-    """Return the record with limits at the level of Holm's step; None if only one level is known."""
+    """Return the record with limits at the level of Holm's step; None if limits are known at one level only."""
     judged = check.judged_at(check.alpha / others)
     return None if judged is None else judged[0]
 
 
 def _holm(checks: Sequence[ClaimCheck], broken: set[int], total: int) -> dict[int, int]:
-    """Return the limits that are broken after Holm over all verdicts of the run: their positions.
+    """Return the positions of the limits violated after Holm's adjustment over all verdicts of the run.
 
-    Each has the number of verdicts whose share of alpha it was judged at.
+    The values are the numbers by which alpha was divided for each limit.
     """
     confirmed: dict[int, int] = {}
     while more := [i for i in broken - confirmed.keys() if _still_broken(checks[i], total - len(confirmed))]:
@@ -270,7 +270,7 @@ def _holm(checks: Sequence[ClaimCheck], broken: set[int], total: int) -> dict[in
 
 
 def _still_broken(check: ClaimCheck, others: int) -> bool:
-    """Return whether a limit is broken at the level of Holm's step; never with limits at one level only."""
+    """Return whether a limit is violated at the level of Holm's step; False if limits are known at one level only."""
     if others <= 1:
         return True
     judged = check.judged_at(check.alpha / others)
@@ -288,7 +288,8 @@ def _family(size: int, of: Literal["tested_findings", "verdicts"], checks: Seque
 def family_sentences(findings: Iterable[Finding], gaps: Iterable[Gap], alphas: Sequence[float]) -> Iterator[Message]:
     """Yield a sentence for each family of findings, and for "worse off" in tables of gaps.
 
-    `alphas` are the levels of the audits: findings have the strictest of them, verdicts and tables each their own.
+    `alphas` are the levels of the audits. Findings have the strictest level; verdicts and tables have the level of
+    their audit.
     """
     strictest, share = min(alphas), max(alphas)
     families = (family for finding in findings for family in (finding.verdict_family, finding.family))
@@ -314,11 +315,11 @@ def _promise(family: Message, number: Message, level: float) -> Message:
 def adjust_tables(
     tables: Sequence[Sequence[G]], alphas: Sequence[float], stated: Sequence[Sequence[G | None]] = ()
 ) -> list[tuple[G, ...]]:
-    """Return the gaps of a run, one table for each audit, with p-values adjusted over all tables and rows.
+    """Return the gaps of a run, one table per audit, with p-values adjusted over all tables and rows.
 
-    An audit proposes the group that is worse off; it is kept if the adjusted p-value is at most alpha. A p-value that
-    an audit has adjusted itself stays unchanged. Gaps that findings state (`stated_gaps`) replace those of the tables,
-    and are no part of the family.
+    The worse-off group that an audit proposes is kept if the adjusted p-value is at most alpha. P-values already
+    adjusted by the audit are unchanged. Gaps stated by findings (`stated_gaps`) replace the gaps of the tables, and
+    are not part of the family.
     """
     known = stated or [[None] * len(table) for table in tables]
     p_values = [
@@ -340,9 +341,9 @@ def stated_gaps(
 ) -> list[G | None]:
     """Return the gaps of an audit's table that findings state, with the findings' adjusted p-value and direction.
 
-    So are gaps that are the same test, as a difference and its ratio. None for every other gap, for those whose p-value
-    the audit has adjusted itself, and where the p-value of a finding is not that of the gap, as of one on all bins
-    together.
+    This includes other gaps of the same test, such as the ratio of a difference. The entry is None for every other
+    gap, for gaps with a p-value adjusted by the audit, and for gaps with another p-value than their finding, such as a
+    finding on all bins together.
     """
     found = _found(checks, outcomes)
     tested: dict[Hashable, list[ClaimOutcome]] = {}
@@ -357,7 +358,7 @@ def stated_gaps(
 
 
 def _found(checks: Sequence[ClaimCheck], outcomes: Sequence[ClaimOutcome]) -> dict[Hashable, list[ClaimOutcome]]:
-    """Return the outcomes of the tests that were made, by test."""
+    """Return the outcomes of the performed tests, by test."""
     found: dict[Hashable, list[ClaimOutcome]] = {}
     for check, outcome in zip(checks, outcomes, strict=True):
         for test in _tests(check) if outcome.p_adjusted is not None else ():
@@ -366,20 +367,20 @@ def _found(checks: Sequence[ClaimCheck], outcomes: Sequence[ClaimOutcome]) -> di
 
 
 def _tests(check: ClaimCheck) -> Iterator[Hashable]:
-    """Yield what a claim shares with the others that state the outcome of its test."""
+    """Yield the keys that a claim shares with other claims on the outcome of its test."""
     yield "test", check.test_key
     if check.claim.key is not None:
         yield "key", check.claim.key, check.claim.tested
 
 
 def _settled(gap: G, outcomes: Sequence[ClaimOutcome]) -> G:
-    """Return a gap with the adjusted p-value of the findings on it, and the group worse off if they name it."""
+    """Return a gap with the adjusted p-value of its findings, and the worse-off group if they name it."""
     is_named = any(outcome.significance == "directed" for outcome in outcomes)
     return replace(gap, p_adjusted=outcomes[0].p_adjusted, worse_off=gap.worse_off if is_named else None)
 
 
 def _gap_key(gap: Gap) -> Hashable:
-    """Return what tells gaps apart; a gap of two models is the same in either order."""
+    """Return the key of a gap; a gap between two models has the same key in both orders."""
     models = frozenset((gap.model, gap.model_reference))
     where = (gap.grouping, gap.group, gap.reference, gap.stratum, gap.metric, gap.kind, gap.against)
     return models, *where, repr(coordinates_of(gap))

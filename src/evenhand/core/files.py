@@ -1,4 +1,4 @@
-"""Write several files, all or none."""
+"""Write several files: all of them or none."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FORGOTTEN = 3600.0  # seconds after which the files of a killed run are removed
 def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> dict[str, Path]:
     """Write files into a folder, all or none, and return their paths.
 
-    The files are written and flushed in a temporary folder first and then renamed, so that a full disk, an interruption
-    or a crash never leaves a partial file. A link or a pipe with the name of a file is replaced, and never followed or
-    waited for; a folder that is a link is refused. Other files in the folder stay unchanged.
+    The files are written and flushed in a temporary folder first and then renamed, so that a full disk, an
+    interruption or a crash never leaves a partial file. A link or pipe with the name of a file is replaced, and never
+    opened; a folder that is a link is refused. Other files in the folder are unchanged.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _write_through(path: Path, content: str | bytes) -> None:
 
 
 def _put_in_place(temporary: Path, out: Path, names: list[str]) -> None:
-    """Rename the new files to their final names; if that fails half-way, restore the old ones."""
+    """Rename the new files to their final names; if that fails, restore the old files."""
     renamed: list[str] = []
     try:
         for name in names:

@@ -1,6 +1,6 @@
-"""Findings in three layers: the headline a judge reads, its details, and why there is no verdict.
+"""Findings in three layers: the headline, the details, and the reason for a missing verdict.
 
-An audit returns `Claim`s; thresholds, verdicts and sentences are added here.
+An audit returns `Claim`s; this module adds thresholds, verdicts and sentences.
 """
 
 from __future__ import annotations
@@ -118,13 +118,13 @@ class Finding(Record):
 
     @property
     def style(self) -> Format:
-        """The format of its number."""
+        """The format of the finding's value."""
         kind = self.kind if self.kind in ("difference", "ratio") else None
         return Metric(name="", title="", unit=self.unit).style(kind)  # type: ignore[arg-type]
 
     @property
     def badge(self) -> Message | None:
-        """The audit's own words for its verdict, as in 'fairer alternative shown'; None if the usual ones say it."""
+        """The audit's own words for the verdict, such as 'fairer alternative shown'; None for the usual words."""
         catalogue, key = catalogue_of(self.headline.id) or (None, "")
         if catalogue is None or self.threshold is None:
             return None
@@ -133,24 +133,24 @@ class Finding(Record):
 
     @property
     def is_limit(self) -> bool:
-        """Whether its number is the one end of its interval, as the largest improvement that is shown."""
+        """Whether the value is the only limit of its interval, such as the largest improvement shown."""
         ends = [end for end in limits_to_judge(self) if end is not None]
         return ends == [self.value]
 
     @property
     def judgement(self) -> str:
-        """Its verdict in English, as in 'does not meet the threshold'."""
+        """The verdict in English, such as 'does not meet the threshold'."""
         return VERDICT_WORDS[self.verdict] if self.badge is None else str(self.badge)
 
     def amount(self) -> str:
-        """Return the number, or the range of what missing data leave possible, formatted."""
+        """Return the formatted value, or the formatted range that missing data leave possible."""
         points = " points" if self.style == "points" and self.value is not None else ""
         if self.lower is not None and self.upper is not None:
             return f"{show(self.lower, self.style)} to {show(self.upper, self.style)}{points}"
         return f"{show(self.value, self.style)}{points}"
 
     def interval(self) -> str:
-        """Return the interval that the verdict rests on, formatted."""
+        """Return the formatted interval behind the verdict."""
         return show_interval(*limits_to_judge(self), self.style)
 
 
@@ -159,49 +159,51 @@ Arguments = Mapping[str, Argument]
 
 
 def limits_of(gap: Gap, findings: Sequence[Finding]) -> tuple[float, ...]:
-    """Return the limits of the thresholds that judge a gap, each once."""
+    """Return the distinct limits of the thresholds that judge a gap."""
     same = ("model", "grouping", "group", "reference", "metric", "kind", "against")
     limits = (f for f in findings if f.limit is not None and all(getattr(f, x) == getattr(gap, x) for x in same))
     return tuple(dict.fromkeys(finding.limit for finding in limits if finding.limit is not None))
 
 
 class Chance(Protocol):
-    """Simulates the test of a claim with more people."""
+    """Simulation of a claim's test with more people."""
 
     def __call__(self, threshold: Threshold, family: int, times: float, *, broken: bool) -> float:
-        """Return how often the verdict is decided."""
+        """Return the probability that the verdict is decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A statement that an audit can make, or that a threshold can judge.
+    """A statement to test or to judge by a threshold.
 
     Parameters
     ----------
-    estimates : the headline states the first; a threshold is broken if it is for any of them, met if it is for all.
-    sentence_id : the sentence of its headline, a key of the audit's catalogue or of the shared one.
-    chance : returns how often the verdict on a threshold, broken or met, is decided in a family of so many verdicts by
-        so many times the people; None if it is not simulated.
-    pairs : the number of pairs of groups among which the claim states one; with several, what names that pair as
-        different belongs to the significance "directed".
-    named_by : what establishes that the pair differs: its p-value, or its limits if the p-value is of a joint test.
-    tested_people : the people of all groups that were tested together, if they are more than those of the record.
-    when : changes to the claim by significance in its family; a broken limit is significant, a directed difference has
-        the changes of a significant one, too, and a claim with a threshold that is not tested stays as it is.
-    arguments : the arguments of the sentence, or a function of the record that returns them; always with `where` and
-        `title`.
-    headline : whether it is a finding when no threshold is about it.
+    estimates : the values or gaps; the headline states the first. A threshold is violated if any of them violates it,
+        and met if all meet it.
+    sentence_id : the id of the headline's sentence in the audit's catalogue or in the shared catalogue.
+    chance : the function that returns the probability of a verdict on a threshold with a multiple of the people, in a
+        family of verdicts; None if it is not simulated.
+    pairs : the number of pairs of groups that the stated pair is chosen from; with several pairs, only the
+        significance "directed" means that the stated pair differs.
+    named_by : the criterion of a difference between the stated pair: its p-value, or its limits if the p-value belongs
+        to a joint test.
+    tested_people : the number of people in all groups of a joint test, if it is larger than the record's.
+    when : the changes to the claim by significance in its family. A violated limit is significant. A directed
+        difference also has the changes of a significant one. A claim with a threshold and without a test is unchanged.
+    arguments : the arguments of the sentence (including `where` and `title`), or a function of the record that returns
+        them.
+    headline : whether the claim is a finding without a threshold, too.
     aside : additions to the details, or a function of the record that returns them.
-    family : what joint limits hold for together, as in "all pairs of groups".
-    undefined_id : the sentence if the number is undefined; by default one of core's.
-    p_value : the p-value of the claim, if it is not that of the record.
-    key : claims with the same key say the same thing, and give one finding; None if no other claim does.
-    test_key : claims with the same key and p-value state the outcome of one test; None if no other claim does.
-    one_sided : whether its limits are exact enough that "meets" may rest on one-sided ones at alpha.
-    condition : what its limits hold on; said with a verdict that they decide, else among the details.
-    withheld : why no verdict may be given, whatever the interval; None if one may. If there is no number, it is the
-        reason with or without a threshold.
-    omitted : the groups that the number leaves out for their size; a limit that one of them breaks is not met.
+    family : the family of the joint limits, such as "all pairs of groups".
+    undefined_id : the id of the sentence on an undefined value; by default a shared sentence.
+    p_value : the p-value of the claim, if it differs from the record's.
+    key : the key of equivalent claims, which give one finding; None without equivalent claims.
+    test_key : the key of claims with the same p-value that state the outcome of one test; None without such claims.
+    one_sided : whether the limits are exact enough to base "meets" on one-sided limits at alpha.
+    condition : the condition of the limits' validity, stated with a verdict that they decide, or else in the details.
+    withheld : why no verdict may be given for any interval, or None. Without a value, it is the reason, with or
+        without a threshold.
+    omitted : the groups left out because they are too small; a limit that one of them violates is not met.
     """
 
     estimates: tuple[Estimate[Value | Gap], ...]
@@ -241,7 +243,7 @@ class Claim:
         return self if significance is None else replace(self, **{**wider, **self.when.get(significance, {})})
 
     def sentence_of(self, record: Value | Gap) -> str:
-        """Return the id of the sentence that states a record."""
+        """Return the id of the sentence on a record."""
         if record.value is not None:
             return self.sentence_id
         return self.undefined_id or ("not_comparable" if isinstance(record, Gap) else "undefined_value")
@@ -249,7 +251,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class FindingMaker:
-    """Makes the findings of one audit.
+    """Builder of one audit's findings.
 
     Parameters
     ----------
@@ -266,7 +268,7 @@ class FindingMaker:
         return self.build_findings(claims, checks, check_claims(checks))
 
     def checks(self, claims: Sequence[Claim]) -> list[ClaimCheck]:
-        """Return the checks: claims with each of their thresholds, then headline claims without one."""
+        """Return the checks: claims with each of their thresholds, and then headline claims without a threshold."""
         checked: set[Hashable] = set()
         checks: list[ClaimCheck] = []
 
@@ -287,9 +289,9 @@ class FindingMaker:
     def build_findings(
         self, claims: Sequence[Claim], checks: Sequence[ClaimCheck], outcomes: Sequence[ClaimOutcome]
     ) -> tuple[Finding, ...]:
-        """Return the findings, those with a threshold first, from the outcomes of the whole run.
+        """Return the findings from the outcomes of the whole run, findings with a threshold first.
 
-        A threshold that fits no record gives a finding of insufficient evidence, with its reason.
+        A threshold that fits no record gives a finding of insufficient evidence, with the reason.
         """
         checked = list(zip(checks, outcomes, strict=True))
         findings: list[Finding] = []
@@ -338,7 +340,7 @@ class FindingMaker:
         )
 
     def sentence(self, sentence_id: str, arguments: Arguments) -> Message:
-        """Return a sentence of the audit or a shared one; a metric's own clause states two values."""
+        """Return a sentence of the audit or a shared one; a sentence on two values contains the metric's clause."""
         catalogue = self.catalogue if sentence_id in self.catalogue else say
         clause = f"clause_{arguments.get('metric')}"
         if any(placeholder.name == "clause" for placeholder in fields(catalogue.sentences[sentence_id])):
@@ -347,7 +349,7 @@ class FindingMaker:
         return catalogue(sentence_id, **arguments)
 
     def _detail(self, record: Value | Gap, metric: Metric, claim: Claim, outcome: ClaimOutcome) -> Message | None:
-        """Return the size, interval and p-value of a number, the people it rests on, and the audit's additions."""
+        """Return the details of a value: size, interval, p-value, people, and the audit's additions."""
         parts = [] if record.value is None else [*_certainty(record, metric, claim, self.spec.confidence, outcome)]
         if outcome.p_adjusted is not None and claim.tested is not None:
             parts.append(_p_values(outcome, claim.tested, self.spec.finding_alpha))
@@ -361,7 +363,7 @@ class FindingMaker:
         return join_sentences([*numbers, *(message for message in more if message is not None)])
 
     def _nothing_fits(self, threshold: Threshold, claims: Sequence[Claim]) -> Finding:
-        """Return the finding of a threshold that fits no record."""
+        """Return the finding on a threshold that fits no record."""
         name = self.spec.metric_of(threshold)
         metric = self.spec.known_metrics()[name]
         missing, known_values = _missing_coordinate(
@@ -414,7 +416,7 @@ def all_of_things(number: int, things: Literal["groups", "pairs"]) -> Message:
 
 
 def join_sentences(messages: Sequence[Message]) -> Message | None:
-    """Join sentences into one message; None for an empty list."""
+    """Join sentences into one message; return None for an empty list."""
     if len(messages) < 2:
         return messages[0] if messages else None
     return say("sentences", parts=tuple(messages))
@@ -423,7 +425,7 @@ def join_sentences(messages: Sequence[Message]) -> Message | None:
 def _certainty(
     record: Value | Gap, metric: Metric, claim: Claim, confidence: float, outcome: ClaimOutcome
 ) -> Iterator[Message]:
-    """Yield the size of a gap, and an interval: the number's own if it meets a limit, else the joint one."""
+    """Yield the size of a gap and an interval: the value's own interval if it meets a limit, else the joint one."""
     style = _style(record, metric)
     if isinstance(record, Gap):
         yield _size(record, style)
@@ -441,7 +443,7 @@ def _certainty(
 
 
 def interval_message(low: float | None, high: float | None, style: Format) -> Message:
-    """Return an interval as a message, as in '0.12 to 0.34'; at least one end must be known."""
+    """Return an interval as a message, such as '0.12 to 0.34'; at least one limit must be known."""
     if low is None:
         return say("at_most_value", high=high, unit=style)
     return (
@@ -460,7 +462,7 @@ def _clear_alone(record: Value | Gap, outcome: ClaimOutcome) -> Message | None:
 
 
 def _p_values(outcome: ClaimOutcome, alone: float, alpha: float) -> Message:
-    """Return the adjusted p-value; and the unadjusted one if it is another one as written."""
+    """Return the adjusted p-value, with the unadjusted one if it differs when formatted."""
     adjusted, unadjusted = show_p(outcome.p_adjusted or 0.0, alpha), show_p(alone, alpha)
     if outcome.family is None or outcome.family.size == 1:
         return say("p_value", p=adjusted)
@@ -470,7 +472,7 @@ def _p_values(outcome: ClaimOutcome, alone: float, alpha: float) -> Message:
 
 
 def _size(gap: Gap, style: Format) -> Message:
-    """Return the size of a gap, or the range that missing data leave open."""
+    """Return the size of a gap, or the range that missing data leave possible."""
     bounds = open_range(gap)
     noun = "ratio" if gap.kind == "ratio" else "gap"
     ending = "_points" if style == "points" else ""
@@ -486,7 +488,7 @@ _ON_LIMITS: tuple[Verdict, ...] = ("meets", "does_not_meet", "not_confirmed")
 def _conditional_reason(
     record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str
 ) -> Message | None:
-    """Return what the limits hold on that decide a verdict, then the reason for it."""
+    """Return the condition of the limits that decide a verdict, and then the reason for the verdict."""
     reason, condition = _reason(record, metric, check, outcome, counted), check.claim.condition
     if condition is None or outcome.verdict not in _ON_LIMITS:
         return reason
@@ -496,7 +498,7 @@ def _conditional_reason(
 def _reason(
     record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str
 ) -> Message | None:
-    """Return why there is no verdict, and what would decide it; whom a limit that is met does not compare."""
+    """Return why there is no verdict and what would decide it; for a limit that is met, the groups not compared."""
     threshold, withheld = check.threshold, check.claim.withheld
     if withheld is not None and (threshold is not None or record.value is None):
         why = withheld
@@ -516,20 +518,20 @@ def _reason(
 
 
 def without_kind(status: Message) -> Message:
-    """Return why a number, an interval or a comparison is missing, without naming which."""
+    """Return why a value, an interval or a comparison is missing, without naming which."""
     why = status.args.get("why")
     return why if isinstance(why, Message) else status
 
 
 def _broken_alone(record: Value | Gap, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
-    """Return why a limit broken alone is not broken in its family, and how many people would settle it."""
+    """Return why a violated limit is not confirmed in its family, and how many people would decide it."""
     family = None if outcome.verdict_family is None else outcome.verdict_family.message
     needed = 0.0 if outcome.widened is None else people_still_needed(check, outcome, record)
     return _with_advice(say("widened", family=family), needed, counted, _people_behind(record, check.claim))
 
 
 def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
-    """Return why an interval decides nothing: it is missing, or it reaches both sides of the limit."""
+    """Return why an interval decides nothing: it is missing, or it contains the limit."""
     _, low, high = judged_size(record)
     if low is None and high is None:
         no_interval = record.status.id == "core.ok"
@@ -550,7 +552,7 @@ def _people_behind(record: Value | Gap, claim: Claim) -> int:
 
 
 def _with_advice(why: Message, needed: float, counted: str, compared: int) -> Message:
-    """Return why there is no verdict, and a sentence on how many more people would settle it."""
+    """Return why there is no verdict, with a sentence on how many more people would decide it."""
     key = "more_too_near" if needed == inf else "more_needed" if needed else "more_might"
     key = f"{key}_{counted}" if f"{key}_{counted}" in say else key  # answers are of critics and of cases
     advice = say(key, counted=counted, needed=None if needed == inf else needed, chance=POWER, compared=compared)
@@ -558,13 +560,13 @@ def _with_advice(why: Message, needed: float, counted: str, compared: int) -> Me
 
 
 def advice_of(reason: Message | None) -> Message | None:
-    """Return the sentence on how many more people would settle a verdict; None if its reason has none."""
+    """Return the sentence of a reason on how many more people would decide a verdict, or None."""
     sentences = () if reason is None else sentences_of(reason)
     return next((part for part in sentences if part.id.startswith("core.more_needed")), None)
 
 
 def beside_numbers(detail: Message | None) -> tuple[Message | None, tuple[Message, ...]]:
-    """Return what details say beside size, interval and p-value: the people, and the sentences after the numbers."""
+    """Return the parts of details beside the numbers: the people, and the sentences after the numbers."""
     sentences = () if detail is None else sentences_of(detail)
     if not sentences or sentences[0].id != "core.detail":
         return None, sentences
@@ -575,7 +577,7 @@ def beside_numbers(detail: Message | None) -> tuple[Message | None, tuple[Messag
 
 
 def sentences_of(message: Message) -> tuple[Message, ...]:
-    """Return the sentences that a message joins, or the message alone."""
+    """Return the sentences joined in a message, or the message alone."""
     parts = message.args.get("parts") if message.id == "core.sentences" else None
     return tuple(part for part in parts if isinstance(part, Message)) if isinstance(parts, tuple) else (message,)
 
@@ -585,7 +587,7 @@ def _style(record: Value | Gap, metric: Metric) -> Format:
 
 
 def _missing_coordinate(threshold: Threshold, records: Sequence[Value | Gap], metric: str) -> tuple[str, list[str]]:
-    """Return the first coordinate of a threshold that no record has, and the values that occur."""
+    """Return a threshold's first coordinate that matches no record, and the values that occur."""
     candidates = [record for record in records if record.metric == metric]
     for name, required in threshold.named().items():
         values = list(

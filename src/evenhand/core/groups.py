@@ -28,12 +28,12 @@ class ComparedGroups:
 
     Parameters
     ----------
-    name : its name.
+    name : the name of the grouping.
     groups : the compared groups, in the order of `largest_first`.
-    sizes : the number of people in each.
+    sizes : the number of people in each group.
     reference : the position of the reference group.
-    code : (people,) each person's position in `groups`, -1 for people in none of them.
-    left_out : the people in none of them, and why.
+    code : (people,) each person's position in `groups`; -1 for people outside these groups.
+    left_out : the people outside these groups, with the reasons.
     """
 
     name: str
@@ -56,11 +56,11 @@ def compared_groups(
 
     Parameters
     ----------
-    table : has the groupings.
-    people : one cell per person.
-    reference : the reference group, or one for each grouping; by default the largest group.
-    min_count : groups with fewer people are not compared.
-    contents : columns of what is known of each person, which order groups of equal size.
+    table : the table with the groupings.
+    people : the group codes of each person.
+    reference : the reference group, or a reference group for each grouping; by default the largest group.
+    min_count : the minimum number of people in a compared group.
+    contents : columns with data on each person, which determine the order of groups of equal size.
     """
     coded = {name: people.joint(columns) for name, columns in table.groupings.items()}
     require_reference({name: labels for name, (_, labels) in coded.items()}, reference)
@@ -72,15 +72,15 @@ def compared_groups(
 
 
 def largest_first(sizes: IntArray, code: IntArray, contents: Iterable[ArrayLike]) -> IntArray:
-    """Return the positions of groups, the largest first, so that no draw and no claim depends on a name.
+    """Return the positions of groups in descending size, so that no draw and no claim depends on a name.
 
-    Groups of equal size are in the order of a hash of their rows' contents, whatever the order of rows.
+    Groups of equal size are sorted by a hash of their rows' contents, which does not depend on the order of rows.
 
     Parameters
     ----------
     sizes : (groups,) the size of each group.
     code : (rows,) the group of each row.
-    contents : columns (rows,) of numbers, in an order that depends on no name. Constant ones do not matter.
+    contents : numeric columns (rows,), in an order independent of names. Constant columns have no effect.
 
     Examples
     --------
@@ -99,12 +99,12 @@ def largest_first(sizes: IntArray, code: IntArray, contents: Iterable[ArrayLike]
 
 
 def ranks_of_groups(people: Cells, contents: Sequence[ArrayLike]) -> list[IntArray]:
-    """Return the rank of each person's group in every group column, for an order of people that depends on no name.
+    """Return the rank of each person's group in every group column, independent of names.
 
     Parameters
     ----------
-    people : one cell per person.
-    contents : columns of what is known of each person.
+    people : the group codes of each person.
+    contents : columns with data on each person.
     """
     contents = [*contents, *_sizes(people)]
     ranks = []
@@ -120,13 +120,13 @@ def _sizes(people: Cells) -> list[IntArray]:
 
 
 def reference_of(reference: Reference, grouping: str, labels: Sequence[str]) -> str | None:
-    """Return the label of the reference group in one grouping; None for the default."""
+    """Return the label of the reference group in one grouping, or None for the default."""
     label = reference.get(grouping) if isinstance(reference, Mapping) else reference
     return None if label is None else known_label(grouping, label, labels)
 
 
 def require_reference(labels: Mapping[str, tuple[str, ...]], reference: Reference) -> None:
-    """Raise if the data lacks the reference group or grouping, or has a group called '(overall)'."""
+    """Refuse an unknown reference group or grouping, and a group called '(overall)'."""
     for grouping, groups in labels.items():
         if OVERALL in groups:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use."""
+"""Lazy imports: names of a package that are imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures: named sums over rows, and the ratios of them that metrics are."""
+"""Measures (named sums over rows), and metrics as ratios of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evenhand.errors import did_you_mean
 from evenhand.stats.types import FloatArray
 
 Columns = Mapping[str, FloatArray]
-"""Columns of rows by name: states of roles, which are 0 or 1, and row values, which are summed."""
+"""Columns by name: binary states of roles, and the row values to sum."""
 
 Terms = tuple[tuple[str, float], ...]
-"""A sum of measures: the name of each and its coefficient."""
+"""A sum of measures, as pairs of name and coefficient."""
 
 _TERM = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d+)?)?\s*(?P<name>[A-Za-z_]\w*)\s*")
 
@@ -24,14 +24,14 @@ _TERM = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d+)?)?\s*(?P<name>
 class Measure:
     """A named sum over rows.
 
-    The expression is linear in the row values, with any coefficients that depend on the states. So the measure is a
-    sum over rows and, with the same coefficients, over cells of rows with equal states.
+    The expression is linear in the row values, and the coefficients may depend on the states. So the measure is a sum
+    over rows and, with the same coefficients, a sum over cells of rows with equal states.
 
     Parameters
     ----------
-    name : the name in formulas.
-    meaning : what is summed.
-    expression : the summand of each row, from the columns.
+    name : the name of the measure in formulas.
+    meaning : a description of the summed quantity.
+    expression : the function from the columns to the summand of each row.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class Measure:
 
         Parameters
         ----------
-        states : columns that are 0 or 1; each is an axis of length 2.
-        values : row values; they are the last axis.
+        states : the binary columns; each is an axis of length 2.
+        values : the row values, which are the last axis.
         """
         grid = dict(zip(states, np.indices((2,) * len(states)).astype(np.float64), strict=True))
         shape = (2,) * len(states)
@@ -69,11 +69,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A sum of measures divided by another.
+    """A sum of measures divided by another sum.
 
     Parameters
     ----------
-    numerator, denominator : the measures of each, with coefficients.
+    numerator, denominator : the measures of each sum, with coefficients.
 
     Examples
     --------
@@ -90,8 +90,8 @@ class Ratio:
 
         Parameters
         ----------
-        formula : two sums of measures with a slash between them.
-        measures : the permitted names.
+        formula : two sums of measures, separated by a slash.
+        measures : the permitted names of measures.
 
         Raises
         ------

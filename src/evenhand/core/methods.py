@@ -1,4 +1,4 @@
-"""How the numbers of a section were computed, from the texts of `methods.toml` in its folder."""
+"""Descriptions of a section's methods, from the texts of `methods.toml` in its folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evenhand.core.display import Method
 
 
 def method(package: str, key: str, **values: object) -> Method:
-    """Return a method of a package's section, with values in the placeholders of its text."""
+    """Return a method of a package's section, with values for the placeholders of its text."""
     return Method(**{name: text.format_map(values) for name, text in _read(package)[key].items()})
 
 

@@ -1,6 +1,6 @@
-"""`Metric`: one row for each metric, alike in every audit. Options, tables, sentences, limits and docs follow from it.
+"""`Metric`: one row per metric, the source of options, tables, sentences, limits and docs.
 
-This module also has the agreement metrics, which several audits use, and the names of metrics in other packages.
+This module also contains the agreement metrics, which several audits use, and names of metrics in other packages.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ BETWEEN_GROUPS: tuple[Against, ...] = ("worst_pair", "reference")
 
 @dataclass(frozen=True)
 class Limit:
-    """A kind of threshold that makes sense for a metric.
+    """A kind of threshold that is meaningful for a metric.
 
     Parameters
     ----------
-    of : whether it limits a value or a gap.
-    side : whether the limit is a minimum or a maximum.
-    kind : of a gap, 'difference' or 'ratio'.
+    of : the limited quantity, a value or a gap.
+    side : the side of the limit, a minimum or a maximum.
+    kind : the kind of gap, 'difference' or 'ratio'; None for values.
     range : the smallest and largest sensible limit; a maximum must be below the largest, a minimum above the smallest.
-    against : of a gap, the comparisons that can be limited; the first is the default.
+    against : the comparisons of gaps that can be limited; the first is the default.
     """
 
     of: Of
@@ -52,12 +52,12 @@ class Limit:
     against: tuple[Against, ...] = ()
 
     def allows(self, limit: float) -> bool:
-        """Return whether some systems meet the limit and others do not."""
+        """Return whether some systems meet a limit and others violate it."""
         smallest, largest = self.range
         return smallest <= limit < largest if self.side == "max" else smallest < limit <= largest
 
     def in_words(self) -> str:
-        """Return an instruction, as in 'max= of 0 or more and below 1 (a difference)'."""
+        """Return an instruction, such as 'max= of 0 or more and below 1 (a difference)'."""
         smallest, largest = self.range
         if self.side == "max":
             bounds = f"of {smallest:g} or more" + ("" if isinf(largest) else f" and below {largest:g}")
@@ -74,16 +74,17 @@ class Metric:
     ----------
     name : the short name used in options and records.
     title : the name in words.
-    unit : what kind of number it is.
-    better : the value that is better for the person.
-    formula : its definition.
-    reference : its source.
-    caveat : what a number or a gap does not show.
-    headline : whether it is a finding when no threshold names it.
-    moves_with : what else can change it, as a clause.
-    limits : the thresholds that make sense; empty if none do.
-    reveals : what its values reveal of how many people there are (see `column`), if the unit does not say so: an
-        'amount' is withheld with `suppress_below` unless the metric declares it a 'number' that is not a count.
+    unit : the kind of number.
+    better : the direction that is better for the person.
+    formula : the definition of the metric.
+    reference : the source of the definition.
+    caveat : the limitation of a value or gap.
+    headline : whether the metric gives findings without a threshold, too.
+    moves_with : other influences on the metric, as a clause.
+    limits : the meaningful thresholds; empty if there are none.
+    reveals : what the metric's values reveal about the number of people (see `column`), if not implied by the unit.
+        With `suppress_below`, an 'amount' is withheld unless the metric declares it as a 'number', which is not a
+        count.
     """
 
     name: str
@@ -101,7 +102,7 @@ class Metric:
     def declared(self, value: object) -> Reveals:
         """Return what a value of the metric reveals about the number of people.
 
-        A share beyond 1 is a number of another kind, so that nothing is known of it.
+        A share beyond 1 is another kind of number, and so undeclared.
         """
         if self.unit == "share" and isinstance(value, int | float) and abs(value) > 1:
             return "undeclared"
@@ -109,7 +110,7 @@ class Metric:
 
     @property
     def title_in_sentence(self) -> str:
-        """The title inside a sentence; abbreviations and names keep their capitals."""
+        """The title inside a sentence; abbreviations and names keep their capital letters."""
         first = self.title.split()[0] if self.title else ""
         abbreviated = len(first) == 1 or any(letter.isupper() or letter.isdigit() for letter in first[1:])
         return (
@@ -119,7 +120,7 @@ class Metric:
         )
 
     def style(self, kind: Kind | None = None, *, signed: bool = False) -> Format:
-        """Return the format of its values, or of gaps of this kind."""
+        """Return the format of the metric's values, or of gaps of a kind."""
         if kind is None:
             return "percent" if self.unit == "share" else "number"
         if kind == "difference" and self.unit == "share":
@@ -128,12 +129,12 @@ class Metric:
 
 
 def gap_limits(*, most: float = 1.0, against: tuple[Against, ...] = BETWEEN_GROUPS) -> tuple[Limit, ...]:
-    """Return the limit of a difference between groups, from 0 to below the largest possible difference."""
+    """Return the possible limits on a difference between groups, from 0 to below the largest possible difference."""
     return (Limit("gap", "max", "difference", (0.0, most), against),)
 
 
 def ratio_limits(*, against: tuple[Against, ...] = BETWEEN_GROUPS) -> tuple[Limit, ...]:
-    """Return the limit of a ratio between groups, the smaller value over the larger."""
+    """Return the possible limits on a ratio between groups, the smaller value over the larger."""
     return (Limit("gap", "min", "ratio", (0.0, 1.0), against),)
 
 
@@ -190,7 +191,7 @@ def _share(name: str, title: str, formula: str, caveat: str, moves_with: str = "
 
 
 def _companion(name: str, title: str, unit: Unit, formula: str, reference: str = "") -> Metric:
-    """Return a metric that explains the coefficients, and does not itself rise with agreement."""
+    """Return a metric that explains the coefficients but does not itself rise with agreement."""
     reveals: Reveals = "share" if unit == "share" else "number"
     return Metric(name=name, title=title, unit=unit, formula=formula, reference=reference, reveals=reveals)
 
@@ -314,7 +315,7 @@ _ROWS = (
 )
 
 AGREEMENT_METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
-"""The rows by name. A gap has a direction if its metric has limits; it is one of agreement without `moves_with`."""
+"""The agreement metrics by name. A gap has a direction if its metric has limits."""
 
 
 # Names of other packages ----------------------------------------------------------------------------------------------
@@ -327,9 +328,9 @@ class OtherName:
     Parameters
     ----------
     package : the package that uses the name.
-    metrics : our metrics; several if the name means the largest of several gaps.
-    kind, against : the gap that it names; None for a metric itself.
-    refused : why it has no counterpart; empty if it has one.
+    metrics : our metrics; several if the name stands for the largest of several gaps.
+    kind, against : the named gap; None for a metric.
+    refused : why the name has no counterpart; empty if it has one.
     """
 
     package: str
@@ -339,7 +340,7 @@ class OtherName:
     refused: str = ""
 
     def where(self, name: str) -> dict[str, Any]:
-        """Return the record columns that the name implies; raise if it has no counterpart."""
+        """Return the record columns that the name implies; refuse a name without a counterpart."""
         if self.refused:
             raise ConfigError(
                 "{name!r} of {package} has no counterpart here: {why}.",
@@ -370,13 +371,13 @@ def translate(
     Parameters
     ----------
     values : the settings; their `metrics` and `thresholds` are translated.
-    names : names of other packages.
-    known : aliases that thresholds resolve themselves.
+    names : the names of other packages.
+    known : the aliases that thresholds resolve themselves.
 
     Raises
     ------
     ValueError
-        For a name without a counterpart; the settings turn it into a `ConfigError`.
+        For a name without a counterpart; the settings convert it to a `ConfigError`.
 
     Examples
     --------
@@ -398,14 +399,14 @@ def translate(
 
 
 class _NameTranslator:
-    """Translates names of other packages, and collects a remark on each."""
+    """Translator of names of other packages, which collects a remark on each."""
 
     def __init__(self, names: Mapping[str, OtherName]) -> None:
         self.names = names
         self.remarks: dict[str, Message] = {}
 
     def other(self, name: object) -> OtherName | None:
-        """Return the meaning of another package's name; None for any other name."""
+        """Return the meaning of another package's name, or None for other names."""
         other = self.names.get(name) if isinstance(name, str) else None
         if other is None or not isinstance(name, str):
             return None
@@ -421,12 +422,12 @@ class _NameTranslator:
         return [name for number, name in enumerate(listed) if name not in listed[:number]]
 
     def ratios(self, names: Sequence[Any]) -> list[str]:
-        """Return the metrics of which other packages' names mean the ratio between groups."""
+        """Return the metrics of names that stand for ratios between groups."""
         others = [other for name in names if (other := self.other(name)) is not None and other.kind == "ratio"]
         return [metric for other in others for metric in other.metrics]
 
     def thresholds(self, limits: Sequence[Any], aliases: Sequence[str]) -> list[Any]:
-        """Return thresholds in our names; names that thresholds resolve themselves stay."""
+        """Return thresholds in our names; aliases that thresholds resolve themselves are unchanged."""
         pairs = [(limit, self.other(_metric(limit))) for limit in limits]
         return [
             part
@@ -440,7 +441,7 @@ def _metric(threshold: object) -> object:
 
 
 def _thresholds(threshold: object, other: OtherName) -> list[Any]:
-    """Return a threshold in our names: one for each metric that the other name means."""
+    """Return a threshold in our names, one for each metric of the other name."""
     dump = getattr(threshold, "model_dump", None)
     values = dict(threshold) if isinstance(threshold, Mapping) else dump(exclude_none=True) if dump else {}
     gap = {} if other.kind is None else {"kind": other.kind, "against": other.against}

@@ -1,4 +1,4 @@
-"""How many more people would decide a verdict that the data leave open."""
+"""The number of additional people that would decide an undecided verdict."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from evenhand.core.thresholds import Threshold, sized
 from evenhand.stats.intervals import normal_quantile
 
 POWER = 0.8
-"""The chance with which the people still needed decide."""
+"""The probability of a verdict with the additional people."""
 
 _Z_POWER = NormalDist().inv_cdf(POWER)
 _CORRECTIONS = 5
-_CLOSE = 0.03  # about 0.8 percentage points of chance
+_CLOSE = 0.03  # about 0.8 percentage points of probability
 _MOST_TIMES = 1_000
-"""The advice to count more people stops at this multiple of their number."""
+"""The multiple of the people above which no advice to count more people is given."""
 
 
 def people_still_needed(check: ClaimCheck, outcome: ClaimOutcome, record: Value | Gap) -> float:
-    """Return how many more people give an 80 % chance of a verdict, to two digits.
+    """Return the number of additional people for an 80 % probability of a verdict, to two digits.
 
-    If the value is the true one, the standard error se shrinks with the square root of the number of people, and
+    If the estimate is the true value, the standard error se shrinks with the square root of the number of people, and
 
         N = n ((z + z_0.8) se / distance)²
 
-    people decide with that chance. The distance is that of the value from the limit. z belongs to the limits that the
-    verdict rests on: for a value within the limit the one-sided ones, if the claim has such, else those at the audit's
-    confidence; for one beyond it those at the level of all verdicts of the run (Bonferroni, where the run itself uses
-    Holm, which never needs more). Ratios are measured on the log scale. If the claim has a simulation of its own test,
-    it corrects N. The result is N - n; infinite if N is more than 1,000 n, and 0 if it is not known.
+    people are needed, with the distance of the value from the limit. z is the quantile of the limits that decide. For a
+    value within the limit, these are one-sided limits if the claim supports them, or else limits at the audit's
+    confidence. For a value beyond the limit, these are limits at the level of all verdicts of the run (Bonferroni; the
+    run itself uses Holm, which never needs more people). Ratios are on the log scale. If the claim can simulate its own
+    test, the simulation corrects N. The result is N - n; it is infinite if N exceeds 1,000 n, and 0 if unknown.
     """
     claim, threshold = check.claim, check.threshold
     people = record.n if claim.tested_people is None else claim.tested_people
@@ -55,10 +55,10 @@ def people_still_needed(check: ClaimCheck, outcome: ClaimOutcome, record: Value 
 
 
 def _corrected(times: float, z: float, chance: Callable[[float], float]) -> float:
-    """Return the multiple of the people with which the simulated chance is 80 %.
+    """Return the multiple of the people at which the simulated probability is 80 %.
 
-    The quantile of the chance is nearly linear in the square root of the multiple: -z at 0 at first, then the line
-    through the last two simulations (secant method).
+    The quantile of the probability is nearly linear in the square root of the multiple. The first line has the value
+    -z at 0; later lines pass through the last two simulations (secant method).
     """
     from scipy.special import ndtri
 
@@ -75,7 +75,7 @@ def _corrected(times: float, z: float, chance: Callable[[float], float]) -> floa
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of a value beside its limit, both as distances from equality."""
+    """A value and its limit, both as distances from equality."""
 
     value: float
     limit: float
@@ -94,14 +94,14 @@ class _Place:
 
     @property
     def distance(self) -> float:
-        """The distance of the value from the limit; of ratios, of their logarithms."""
+        """The distance of the value from the limit; for ratios, on the log scale."""
         return abs(self._scaled(self.value) - self._scaled(self.limit))
 
     def stderr(self, record: Value | Gap, alpha: float, pairs: int) -> float | None:
-        """Return the standard error that the number's own limits imply, on the side of the limit.
+        """Return the standard error implied by the record's limits, on the side of the threshold.
 
-        The near end of a worst pair's limits holds for all pairs together. If it is equality itself, it says nothing,
-        and the far end does.
+        The near limit of a worst pair is simultaneous over all pairs. If it equals equality, it is not informative,
+        and the far limit is used.
         """
         low, high = sized(record, record.low, record.high)[1:]
         end, other = (low, high) if self.limit < self.value else (high, low)
@@ -111,7 +111,7 @@ class _Place:
         return None if arm is None else arm / normal_quantile(1.0 - alpha / (pairs if self._is_near_equality else 1))
 
     def z(self, record: Value | Gap, stderr: float, check: ClaimCheck, family: int) -> float:
-        """Return the quantile of the limits that decide, widened for a family of verdicts."""
+        """Return the quantile of the deciding limits, widened for a family of verdicts."""
         from scipy.special import ndtr, ndtri
 
         if not self.is_beyond and check.claim.one_sided:
@@ -128,7 +128,7 @@ class _Place:
         return self.is_gap and (self.limit < self.value) != self.is_ratio
 
     def _arm(self, end: float | None) -> float | None:
-        """Return the distance of the value from an end of its interval; None without one."""
+        """Return the distance of the value from a limit of its interval, or None without that limit."""
         if end is None or (self.is_ratio and end <= 0):
             return None
         return abs(self._scaled(self.value) - self._scaled(end))
@@ -138,7 +138,7 @@ class _Place:
 
 
 def two_digits(number: float) -> float:
-    """Return a number rounded up to two digits; 0 if it is not positive.
+    """Return a number rounded up to two digits, or 0 if it is not positive.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Groups too small to be compared: their names beside a verdict, and whether one of them breaks its limit."""
+"""Groups too small to be compared: their names beside a verdict, and violations of its limit by them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Omitted:
-    """The groups that a gap leaves out for their size, and the values of those that it compares."""
+    """The groups that a gap leaves out because of their size, and the values of the compared groups."""
 
     groups: tuple[Value, ...] = ()
     compared: tuple[float, ...] = ()
 
     def breaking(self, threshold: Threshold) -> tuple[Value, ...]:
-        """Return the groups that break a limit wherever in their own interval their value lies.
+        """Return the groups whose whole interval violates a limit.
 
-        A limit d on differences requires a value from max - d to min + d, a limit r on ratios one from r max to
-        min / r, where min and max are the values of the groups compared, without their uncertainty. A group breaks the
-        limit if its whole interval lies outside.
+        With min and max the smallest and largest value of the compared groups (without their uncertainty), a limit d
+        on differences requires values from max - d to min + d, and a limit r on ratios requires values from r max to
+        min / r. A group violates the limit if its whole interval lies outside this range.
         """
         if not self.compared:
             return ()
@@ -46,13 +46,13 @@ class Omitted:
         )
 
     def names(self) -> Message | None:
-        """Return a sentence that names the groups with their sizes; None if there are none."""
+        """Return a sentence that names the groups with their sizes, or None without such groups."""
         named = tuple(say("group_size", group=group.group, n=group.n) for group in self.groups[:_NAMED])
         return say("not_compared", groups=named, more=_more(self.groups)) if named else None
 
 
 def breaking_reason(groups: Sequence[Value], limit: Message, unit: Format) -> Message:
-    """Return why groups that are too small to be compared leave a verdict open."""
+    """Return why groups too small to be compared leave a verdict undecided."""
     named = tuple(
         say("group_interval", group=group.group, low=group.low, high=group.high, n=group.n, unit=unit)
         for group in groups[:_NAMED]

@@ -55,13 +55,13 @@ class PowerLine:
 
     Parameters
     ----------
-    audit, metric, model, grouping : what is tested.
+    audit, metric, model, grouping : the coordinates of the test.
     threshold : the limit; None for a test of no difference.
-    kind : difference or ratio; None where the gap is neither.
-    group, n : the group that differs, and the size of it that counts.
-    gap : the smallest true gap that is shown with the required power (of a ratio, the largest ratio); None if none is.
-    meets : of a threshold, the chance of showing that it is met if there is no gap.
-    chance, rows : of a planned improvement, its chance, and the rows that the required power takes.
+    kind : difference or ratio; None for other gaps.
+    group, n : the group that differs, and its number of people that count.
+    gap : the smallest true gap detected with the required power (for ratios, the largest ratio), or None.
+    meets : the probability of showing that a threshold is met if there is no gap.
+    chance, rows : the probability of detecting a planned improvement, and the rows needed for the required power.
     points : whether the gap is in percentage points.
     how : the method, or why there is no number.
     """
@@ -84,15 +84,15 @@ class PowerLine:
 
 @dataclass(frozen=True, kw_only=True)
 class PowerPlan:
-    """A planned audit: an `audit.toml` with the number of rows, and a pilot if there is one.
+    """A planned audit: an `audit.toml` with a number of rows, and a pilot or None.
 
     Parameters
     ----------
     specs : the settings of the audits by name.
     settings : the `[power]` section.
-    rows, power, seed : the rows planned, the required power, and the seed of simulations.
-    groupings : the groupings of `[data]`, as in a report.
-    pilot : data like those planned, or None.
+    rows, power, seed : the planned number of rows, the required power, and the seed of simulations.
+    groupings : the names of the groupings of `[data]`, as in a report.
+    pilot : data similar to the planned data, or None.
     """
 
     specs: Mapping[str, Spec]
@@ -106,13 +106,13 @@ class PowerPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Power:
-    """How an audit computes what a plan could show.
+    """An audit's way to compute the power of a plan.
 
     Parameters
     ----------
-    lines : its own computation; None if a pilot is used.
-    crossed : whether rows are crossed, such as critics with cases, so that tables of more rows cannot be drawn from a
-    pilot; its intervals are then scaled by the square root of the rows.
+    lines : the audit's own computation; None if a pilot is used.
+    crossed : whether rows are crossed, such as critics with cases. Then larger tables cannot be drawn from a pilot,
+        and the pilot's intervals are scaled by the square root of the number of rows.
     """
 
     lines: Callable[[PowerPlan], Iterable[PowerLine]] | None = None
@@ -120,7 +120,7 @@ class Power:
 
 
 DRAWN = Power()
-"""Draws tables of the planned number of rows from a pilot, and audits them."""
+"""Power from tables of the planned size that are drawn from a pilot and audited."""
 
 SCALED = Power(crossed=True)
-"""Scales the pilot's intervals."""
+"""Power from the scaled intervals of a pilot."""

@@ -1,4 +1,4 @@
-"""The steps that a run reports, and how long each takes."""
+"""The progress steps of a run, with their durations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _clock: ContextVar[RunClock | None] = ContextVar("evenhand_clock", default=None)
 
 
 class RunClock:
-    """Measures the seconds and CPU seconds of each section of a run, and of each step of it.
+    """A clock of the seconds and CPU seconds of each section and step of a run.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class RunClock:
 
     @contextmanager
     def timing(self, section: str) -> Iterator[None]:
-        """Count the time of the block, and of the steps within it, for a section."""
+        """Assign the time of the block, and of the steps within it, to a section."""
         before = self._now
         self._turn(section, "")
         try:
@@ -45,7 +45,7 @@ class RunClock:
             self._turn(*before)
 
     def mark(self, description: str) -> None:
-        """Count the time from now on for a step."""
+        """Assign the time from now on to a step."""
         self._turn(self._now[0], description)
 
     def _turn(self, section: str, description: str) -> None:
@@ -56,7 +56,7 @@ class RunClock:
         self._now, self._since = (section, description), now
 
     def records(self) -> list[dict[str, Any]]:
-        """Return seconds and CPU seconds by section and step, in the order in which they began."""
+        """Return seconds and CPU seconds by section and step, in order of their start."""
         return [
             {"section": section, "step": description, "seconds": round(wall, 3), "cpu": round(cpu, 3)}
             for (section, description), (wall, cpu) in self._spent.items()
@@ -66,7 +66,7 @@ class RunClock:
 
 @contextmanager
 def timed() -> Iterator[RunClock]:
-    """Run a clock during the block: the caller's if one is running, or a new one."""
+    """Run a clock during the block: the running clock, or a new one."""
     running = _clock.get()
     clock = running or RunClock()
     token = _clock.set(clock)
@@ -77,7 +77,7 @@ def timed() -> Iterator[RunClock]:
 
 
 def step(description: str, done: str = "") -> None:
-    """Report a step, and how much of it is done, to the clock and the listener, if there are any."""
+    """Report a step and its progress to the clock and the listener, if they exist."""
     clock, listener = _clock.get(), _listener.get()
     if clock is not None:
         clock.mark(description)
@@ -106,7 +106,7 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def shown_in_notebook() -> Iterator[None]:
-    """Show the steps below the cell of a Jupyter notebook during the block, and nowhere else."""
+    """Show the steps below the cell of a Jupyter notebook during the block; elsewhere do nothing."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if _listener.get() is not None or type(shell).__name__ != "ZMQInteractiveShell":
         yield

@@ -1,4 +1,4 @@
-"""The provenance of a run: the data, the versions, the machine."""
+"""The provenance of a run: data, versions and machine."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ _PARTS = (
 def data_record(table: Table) -> dict[str, Any]:
     """Return the numbers of rows used and dropped, and a hash of the data.
 
-    `hash` is the SHA-256 of all data read so far, from which every number was computed: equal for equal data on any
-    engine and in any order of rows. `files` identifies the bytes of the files read; `groups` has the rows of each
-    group, by grouping.
+    `hash` is the SHA-256 of all data behind the results; it does not depend on the engine or the order of rows.
+    `files` has the checksums of the files, and `groups` has the number of rows in each group, by grouping.
     """
     return {
         "rows": table.rows + table.dropped,
@@ -52,7 +51,7 @@ def data_record(table: Table) -> dict[str, Any]:
 
 
 def _sizes(cells: Cells, columns: Sequence[str]) -> dict[str, int]:
-    """Return the rows of each group of one grouping."""
+    """Return the number of rows in each group of a grouping."""
     codes, labels = cells.joint(columns)
     sizes = np.zeros(len(labels), dtype=np.int64)
     np.add.at(sizes, codes, cells.n)
@@ -60,9 +59,9 @@ def _sizes(cells: Cells, columns: Sequence[str]) -> dict[str, int]:
 
 
 def run_record(clock: RunClock, device: str = "cpu", engine: str | None = None) -> dict[str, Any]:
-    """Return when, where and with which versions the audit ran, and how long each part took.
+    """Return the time, machine and versions of a run, and the duration of each part.
 
-    Only the device changes numbers: those of a GPU agree with the processor's, but not to the last digit.
+    Only the device changes numbers: a GPU's results agree with the processor's, except in the last digits.
     """
     return {
         "evenhand": __version__,

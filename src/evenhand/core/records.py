@@ -1,6 +1,6 @@
 """The records of all audits: a metric's value in one group, and the gap between two groups.
 
-Every audit has the tables `values` and `gaps` with these columns in this order; its own coordinates follow them.
+Every audit has the tables `values` and `gaps` with these columns in this order, followed by its own coordinates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Kind = Literal["difference", "ratio"]
 Against = Literal["worst_pair", "reference", "overall", "status_quo", "model", "stakeholder"]
 
 OVERALL = "(overall)"
-"""The group label of a number of all people."""
+"""The group label of values of all people."""
 
 STANDARDISED = "(standardised)"
 """The stratum label of a mean over strata, if groups are compared within a factor."""
@@ -31,24 +31,24 @@ Reveals = Literal["name", "count", "share", "number", "safe", "undeclared"]
 
 
 def column(meaning: str, default: Any = MISSING, *, reveals: Reveals = "undeclared", of: str = "n") -> Any:
-    """Declare a column of a record, and what it holds; the reference of `results.json` is generated from it.
+    """Declare a column of a record and its meaning, from which the reference of `results.json` is generated.
 
     Parameters
     ----------
-    meaning : what it holds.
-    default : its default, if it has one.
-    reveals : what it reveals about the number of people. If small counts are hidden (`suppress_below`), a `name` (a
-    coordinate or a label) and `safe` values (no count follows from them) are published. A small `count` of people
-    withholds everything counted with it. A `share` of the people counted is a count, too. Any other `number` that
-    rests on the people that the record counts, such as a mean, a limit or a p-value, is published if no count is
-    small. An undeclared column is always withheld.
-    of : of a share or a count, the column of the people that it is a part of; '' if it is a part of none.
+    meaning : the description of the column.
+    default : the default value, if there is one.
+    reveals : what the column reveals about the number of people. If small counts are hidden (`suppress_below`), a
+        `name` (a coordinate or a label) and `safe` values (which imply no count) are published. A small `count` of
+        people withholds everything counted with it. A `share` of counted people is treated as a count, too. Any other
+        `number` computed from the counted people, such as a mean, a limit or a p-value, is published if no count is
+        small. An undeclared column is always withheld.
+    of : the column with the total of a share or count; '' if there is no total.
     """
     return field(default=default, metadata={"meaning": meaning, "reveals": reveals, "of": of})
 
 
 class Declaration(NamedTuple):
-    """A column's declaration: what it reveals, which column it is a part of, and whether it may be null."""
+    """The declaration of a column: what it reveals, the column of its total, and whether it may be null."""
 
     reveals: Reveals
     of: str
@@ -78,10 +78,10 @@ def _declarations(record: type[Record]) -> Mapping[str, Declaration]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One row of a table: flat, frozen, plain values that JSON can hold."""
+    """One row of a table: flat and immutable, with plain values for JSON."""
 
     individual: ClassVar[bool] = False
-    """Whether a row is about one person; such tables are published only with `individuals = true`."""
+    """Whether each row is about one person; such tables are published only with `individuals = true`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary, columns in order."""
@@ -90,17 +90,17 @@ class Record:
 
     @property
     def is_ok(self) -> bool:
-        """Whether no number, interval or comparison is missing; otherwise `status` says what is, and why."""
+        """Whether no value, interval or comparison is missing; otherwise `status` explains what is missing and why."""
         return bool(getattr(self, "status", OK) == OK)
 
     @classmethod
     def columns(cls) -> dict[str, str]:
-        """Return the columns and what they hold, in order."""
+        """Return the columns with their descriptions, in order."""
         return {item.name: str(item.metadata.get("meaning", "")) for item in fields(cls)}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Self:
-        """Return the record that `to_dict` wrote."""
+        """Return the record written by `to_dict`."""
         messages = _message_columns(cls)  # type: ignore[arg-type]  # a class can be hashed
         return cls(
             **{
@@ -112,12 +112,12 @@ class Record:
 
 @cache
 def _message_columns(record: type[Record]) -> frozenset[str]:
-    """Return the columns of a record that hold messages."""
+    """Return the columns of a record that contain messages."""
     return frozenset(item.name for item in fields(record) if "Message" in str(item.type))
 
 
 def written_tables(tables: Mapping[str, Iterable[Record]]) -> dict[str, list[dict[str, Any]]]:
-    """Return tables of records as in `results.json`."""
+    """Return tables of records in the form of `results.json`."""
     return {name: [record.to_dict() for record in records] for name, records in tables.items()}
 
 
@@ -152,14 +152,14 @@ class Value(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap(Record):
-    """A metric in two groups: group minus, or over, reference.
+    """The gap of a metric between two groups: group minus, or over, reference.
 
-    In the worst pair of a difference the group has the higher value; in that of a ratio the lower value, so that the
-    ratio is at most 1, as in the four-fifths rule.
+    In the worst pair of a difference, the group has the higher value. In the worst pair of a ratio, it has the lower
+    value, so that the ratio is at most 1, as in the four-fifths rule.
     """
 
     signed: ClassVar[bool] = False
-    """Whether a threshold limits the signed gap, rather than its distance from equality."""
+    """Whether a threshold limits the signed gap, not its distance from equality."""
 
     model: str | None = column("the model, where there is one", None, reveals="name")
     model_reference: str | None = column(
@@ -199,7 +199,7 @@ class Gap(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut(Record):
-    """People or rows that were left out, and why."""
+    """People or rows that were left out, with the reason."""
 
     model: str | None = column("the model it concerns; null for all", None, reveals="name")
     grouping: str | None = column("the grouping", None, reveals="name")
@@ -212,7 +212,7 @@ R = TypeVar("R", bound=Record)
 
 
 def matching(records: Iterable[R], **where: object) -> tuple[R, ...]:
-    """Return the records whose columns have these values."""
+    """Return the records with the wanted values in their columns."""
     return tuple(record for record in records if all(getattr(record, name) == value for name, value in where.items()))
 
 
@@ -228,9 +228,10 @@ class _WithLimits(Protocol):
 
 
 def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
-    """Return the limits that a verdict rests on.
+    """Return the limits behind a verdict.
 
-    For "meets" one-sided limits or, without those, the record's own; otherwise joint ones if known.
+    For "meets", these are one-sided limits or else the record's own limits. For all other verdicts, these are the
+    joint limits if known.
     """
     if getattr(record, "verdict", None) == "meets":
         bounds = getattr(record, "bound_low", None), getattr(record, "bound_high", None)
@@ -241,7 +242,7 @@ def limits_to_judge(record: _WithLimits) -> tuple[float | None, float | None]:
 
 
 def open_range(record: Record) -> tuple[float, float] | None:
-    """Return the smallest and largest value that the data allow; None if the value is known."""
+    """Return the smallest and largest value that the data allow, or None if the value is known."""
     lower, upper = getattr(record, "lower", None), getattr(record, "upper", None)
     return None if lower is None or upper is None or upper - lower <= 1e-9 else (lower, upper)
 

@@ -1,4 +1,4 @@
-"""`Result`: the outcome of an audit. Its tables, text, frames, JSON and HTML follow from its fields."""
+"""`Result`: the outcome of an audit, the source of its tables, text, frames, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evenhand.messages import Catalogue, Message
 from evenhand.table.frames import build_frame
 
 _USUAL = {"kind": "difference", "against": "worst_pair"}
-"""The defaults of `get` if several gaps fit; the same as in a threshold."""
+"""The defaults of `get` if several gaps match, as in thresholds."""
 
 _COMMON = ("spec", "findings", "left_out", "notes", "backend")
 
@@ -36,15 +36,15 @@ _COMMON = ("spec", "findings", "left_out", "notes", "backend")
 class Result:
     """The outcome of one audit.
 
-    A field with a tuple of records is a table. Any other field of an audit's own holds plain values. It holds no rows
-    of the data, so it can be pickled, written and passed on.
+    A field with a tuple of records is a table. All other fields of an audit's own contain plain values. A result
+    contains no rows of the data, so it can be pickled, saved and shared.
 
     Parameters
     ----------
     spec : the settings.
-    findings : the findings, in sentences.
-    left_out : everything that was left out, and why.
-    notes : remarks for the reader.
+    findings : the findings, as sentences with their numbers.
+    left_out : the people and rows left out, with the reasons.
+    notes : the remarks for the reader.
     backend : the data-frame library that `to_frame` uses.
     """
 
@@ -54,11 +54,11 @@ class Result:
     question: ClassVar[str]
     main_table: ClassVar[str] = "gaps"
     places: ClassVar[tuple[str, ...]] = ()
-    """The coordinates among its own columns; its other columns are results."""
+    """The audit's own columns that are coordinates; its other columns are results."""
     found_places: ClassVar[tuple[str, ...]] = ()
-    """The coordinates that a worst pair finds itself, and which therefore do not identify it."""
+    """The coordinates determined by the choice of a worst pair, which therefore do not identify it."""
     reveals: ClassVar[Mapping[str, Reveals]] = {}
-    """What its plain fields reveal about the number of people, as columns of records declare it."""
+    """The declarations of the plain fields, as of columns: what they reveal about the number of people."""
 
     spec: Spec
     findings: tuple[Finding, ...]
@@ -75,7 +75,7 @@ class Result:
 
     @classmethod
     def record_types(cls) -> dict[str, type[Record]]:
-        """Return the record type of each table, the audit's own first."""
+        """Return the record type of each table, the audit's own tables first."""
         return dict(_record_types(cls))  # type: ignore[arg-type]  # a class can be hashed
 
     @classmethod
@@ -90,7 +90,7 @@ class Result:
         return {name: getattr(self, name) for name in self.record_types()}
 
     def rows(self, table: str, **where: object) -> tuple[Any, ...]:
-        """Return the records of a table whose columns have these values; None selects nulls, a text a status.
+        """Return the records of a table with the wanted values; None selects nulls, and a text can select a status.
 
         Examples
         --------
@@ -118,7 +118,7 @@ class Result:
         return tuple(records)
 
     def _translate_metric_names(self, where: dict[str, object]) -> tuple[tuple[str, ...] | None, dict[str, object]]:
-        """Return the metrics and columns that another package's name means."""
+        """Return the metrics and columns that another package's name stands for."""
         other = self.spec.other_names.get(str(where.get("metric")))
         if other is None or where["metric"] in self.metrics:
             return None, where
@@ -126,15 +126,15 @@ class Result:
         return other.metrics, {**columns, **other.where(str(where["metric"]))}
 
     def get(self, table: str, **where: object) -> Any:
-        """Return the one record of a table whose columns have these values.
+        """Return the only record of a table with the wanted values.
 
-        If several fit, unnamed columns have the defaults of thresholds: all people together, the difference, the worst
-        pair of groups.
+        If several records match, unnamed columns have the defaults of thresholds: all people together, the difference,
+        and the worst pair of groups.
 
         Raises
         ------
         ConfigError
-            If none fits, or several do; the message says which column to name.
+            If no record matches, or several do; the message names the columns to add.
         """
         fitting = self.rows(table, **where)
         pooled = dict.fromkeys(self.spec.threshold_type().pooled)
@@ -146,7 +146,7 @@ class Result:
         raise ConfigError(self._why_not_one(table, fitting, where))
 
     def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, object]) -> Message:
-        """Return why no single record fits: several do, or a value does not occur."""
+        """Return why no single record matches: several do, or a value does not occur."""
         criteria = tuple(f"{name}={brief(value)}" for name, value in where.items()) or ("no columns named",)
         if fitting:
             differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]
@@ -166,7 +166,7 @@ class Result:
         return problem("no record of {table!r} fits {asked}.", table=table, asked=criteria)
 
     def to_frame(self, table: str | None = None) -> Any:
-        """Return one table as a data frame of the library that the data came in; an empty one keeps its columns."""
+        """Return a table as a data frame of the data's own library; an empty frame keeps its columns."""
         name = self.main_table if table is None else table
         columns = self._record_type(name).columns()
         records = self.tables[name]
@@ -175,10 +175,10 @@ class Result:
         )
 
     def table(self, *metrics: str, model: str | None = None, grouping: str | None = None) -> DisplayTable:
-        """Return the values in a compact table: groups as rows, metrics as columns, each value with its interval.
+        """Return the values with intervals in a compact table, with groups as rows and metrics as columns.
 
-        A star marks a value that is not compared, for example because the group is small. `to_frame("values")` has the
-        same as numbers.
+        A star marks a value that is not compared, for example because the group is small. `to_frame("values")` returns
+        the same values as numbers.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Result:
         return by_group(self, metrics, model, grouping)
 
     def __dir__(self) -> list[str]:
-        """Return what a user asks of a result: its fields, and the methods that read them."""
+        """Return the names for users: the fields, and the methods that read them."""
         methods = ("charts", "get", "groupings", "metrics", "plot", "rows", "summary", "table", "to_dict", "to_frame")
         return sorted([*(item.name for item in fields(self)), *methods])
 
@@ -225,7 +225,7 @@ class Result:
     # Text, charts, report ---------------------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """Return the findings as plain text: how many limits are met and differences established, then each."""
+        """Return the findings as plain text: counts of limits met and differences established, then each finding."""
         lines = [f"{self.title}: {answer_line(self.findings)}", ""]
         for finding in sorted(self.findings, key=lambda finding: VERDICTS.index(finding.verdict)):
             verdict = "" if finding.verdict == "no_threshold" else f" [{finding.judgement}]"
@@ -237,12 +237,12 @@ class Result:
 
     @property
     def families(self) -> tuple[Message, ...]:
-        """What its p-values and verdicts hold for together, in sentences."""
+        """Sentences on the families that p-values and verdicts are adjusted for."""
         gaps = [record for record in self.tables.get("gaps", ()) if isinstance(record, Gap)]
         return tuple(family_sentences(self.findings, gaps, [self.spec.finding_alpha]))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Picture:
-        """Return a picture; a notebook shows it, and `save` writes it.
+        """Return a chart as a picture, which a notebook shows and `save` writes.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class Result:
         return list(self.descriptor.charts)
 
     def section(self) -> Section:
-        """Return the result's part of a report."""
+        """Return the result's section of a report."""
         maker = self.descriptor.section
         reported = {finding.metric for finding in self.findings}
         caveats = ((metric.title, metric.caveat) for name, metric in self.metrics.items() if name in reported)
@@ -302,11 +302,11 @@ class Result:
 
     @property
     def shows_individuals(self) -> bool:
-        """Whether tables about single people are published."""
+        """Whether tables about individual people are published."""
         return bool(getattr(self.spec, "individuals", False))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values for JSON; records about single people only if the settings ask for them."""
+        """Return all fields as plain values for JSON; records about individuals only if the settings ask for them."""
         types = self.record_types()
         hidden = {name for name, kind in types.items() if kind.individual and not self.shows_individuals}
         return {
@@ -318,14 +318,14 @@ class Result:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], findings: Sequence[Mapping[str, Any]] = ()) -> Self:
-        """Return the result that `to_dict` wrote.
+        """Return the result written by `to_dict`.
 
         Parameters
         ----------
         values
-            The audit's part of `results.json`.
+            The audit's section of `results.json`.
         findings
-            Its findings there.
+            The audit's findings in `results.json`.
         """
         kinds = cls.record_types()
         tables: dict[str, Any] = read_tables({name: values[name] for name in kinds}, kinds)
@@ -343,7 +343,7 @@ class Result:
 
 
 def plain_cell(value: object) -> object:
-    """Return a column's value for a data frame: a message as its English text."""
+    """Return a column's value for a data frame, with a message as its English text."""
     return value.text if isinstance(value, Message) else value
 
 
@@ -353,14 +353,14 @@ def _frozen(value: object) -> object:
 
 @cache
 def _record_types(result: type[Result]) -> Mapping[str, type[Record]]:
-    """Return the tables of a result type, cached: reading the annotations takes two milliseconds."""
+    """Return the tables of a result type; cached, because reading the annotations takes two milliseconds."""
     hints = typing.get_type_hints(result)
     types = {item.name: kind for item in fields(result) if (kind := _record_type(hints[item.name])) is not None}
     return dict(sorted(types.items(), key=lambda entry: entry[0] == "left_out"))
 
 
 def _record_type(annotation: object) -> type[Record] | None:
-    """Return the record type of a table field, None for any other field."""
+    """Return the record type of a table field, or None for other fields."""
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) is not tuple or not isinstance(arguments[0], type):
         return None
@@ -370,7 +370,7 @@ def _record_type(annotation: object) -> type[Record] | None:
 
 # In a notebook, where styles must stand in the elements --------------------------------------------------------------
 
-_SHOWN = 12  # findings; the others are folded
+_SHOWN = 12  # unfolded findings; all others are folded
 _PANELS = 4
 _figures = count(1)
 _BADGES: dict[Verdict, tuple[str, str, str]] = {
@@ -382,7 +382,7 @@ _BADGES: dict[Verdict, tuple[str, str, str]] = {
 
 
 def badge(verdict: Verdict, words: str = "") -> str:
-    """Return a verdict as an HTML badge: a sign, words (by default the usual ones) and a colour; empty without one."""
+    """Return a verdict as an HTML badge with sign, words and colour, or an empty text without a verdict."""
     if verdict not in _BADGES:
         return ""
     ink, ground, sign = _BADGES[verdict]
@@ -391,7 +391,7 @@ def badge(verdict: Verdict, words: str = "") -> str:
 
 
 def findings_html(findings: Sequence[Finding]) -> str:
-    """Return findings as an HTML list with folded details; only a dozen are open."""
+    """Return findings as an HTML list with folded details; after the first dozen, findings are folded, too."""
     items = [
         f"<li>{badge(finding.verdict, finding.judgement)}{escape(str(finding.headline))}"
         "<details><summary>How sure</summary>"
@@ -404,7 +404,7 @@ def findings_html(findings: Sequence[Finding]) -> str:
 
 
 def answer_line(findings: Sequence[Finding]) -> str:
-    """Return in a sentence how many limits are met, and how many differences are established without one.
+    """Return a sentence on the numbers of limits met and of established differences without a limit.
 
     Examples
     --------
@@ -453,9 +453,9 @@ class Draft(Generic[R]):
     ----------
     result : the result, without findings.
     claims : the statements to test or judge.
-    own : the audit's own catalogue.
-    bounds : the settings that claims are judged by, if they are not the result's.
-    notes : more remarks, which depend on the findings.
+    own : the audit's own catalogue of sentences.
+    bounds : the settings to judge claims by, if they differ from the result's settings.
+    notes : the function that returns further remarks, which depend on the findings.
     """
 
     result: R
@@ -466,7 +466,7 @@ class Draft(Generic[R]):
 
 
 def finalize_results(drafts: Sequence[Draft[Any]]) -> list[Any]:
-    """Return the results of a run: findings, verdicts and "worse off" hold for all its audits together."""
+    """Return the results of a run, with findings, verdicts and "worse off" adjusted over all its audits."""
     makers = [FindingMaker(draft.bounds or draft.result.spec, draft.own) for draft in drafts]
     checks = [maker.checks(draft.claims) for maker, draft in zip(makers, drafts, strict=True)]
     of_run = iter(check_claims([check for audit_checks in checks for check in audit_checks]))

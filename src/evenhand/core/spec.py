@@ -1,4 +1,4 @@
-"""The settings of every audit, declared once: signature, docstring, `audit.toml` and schema follow from them."""
+"""The settings of audits, the source of signatures, docstrings, `audit.toml` and schema."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ Reference = dict[str, str] | str | None
 
 
 def is_from_json(info: ValidationInfo) -> bool:
-    """Return whether settings are read from a record, where code is replaced by its name."""
+    """Return whether settings are read from a record, in which code is replaced by its name."""
     return bool(info.context and info.context.get("recorded"))
 
 
 def code_name(value: object) -> str | None:
-    """Return the name of a function or object, as 'module:name'."""
+    """Return the name of a function or object as 'module:name'."""
     if value is None or isinstance(value, str):
         return value
     named = value if hasattr(value, "__qualname__") else type(value)
@@ -65,7 +65,7 @@ def _callable(value: object, info: ValidationInfo) -> object:
 
 
 Code = Annotated[Any, PlainValidator(_callable), PlainSerializer(code_name)]
-"""A function of the user's; in a record it is its name."""
+"""A user's function, written to records as its name."""
 
 
 def limits() -> Any:
@@ -75,35 +75,35 @@ def limits() -> Any:
 
 
 class Spec(Settings):
-    """The settings that every audit has, with the same names everywhere."""
+    """The settings common to all audits."""
 
     audit: ClassVar[str] = ""
     """The name of the audit."""
     threshold_coordinates: ClassVar[tuple[str, ...]] = ("model", "grouping", "group")
-    """The common coordinates that a threshold of the audit may name; its own are fields of its thresholds."""
+    """The common coordinates that a threshold may name; the audit's own coordinates are fields of its thresholds."""
     aliases: ClassVar[Mapping[str, Alias]] = {}
     """Named gaps that a threshold may limit, such as 'traditional_parity'."""
     other_names: ClassVar[Mapping[str, OtherName]] = {}
-    """Other packages' names of our metrics and gaps; they are translated, and noted."""
+    """Other packages' names of our metrics and gaps, which are translated with a note."""
     counted: ClassVar[str] = "people"
-    """What the `n` of a record counts."""
+    """The units counted by the `n` of a record."""
     takes_clusters: ClassVar[bool] = False
-    """Whether the audit allows for rows that belong together, the role `cluster` of a table."""
+    """Whether the audit supports clustered rows, the role `cluster` of a table."""
     own_clusters: ClassVar[tuple[str, ...]] = ()
-    """Settings that name what rows have in common, where the audit allows for that without the role."""
+    """Settings that define common units of rows, for audits that support them without the role."""
 
     column_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that name columns of the table; in Python they accept arrays, too."""
 
     input_types: ClassVar[Mapping[str, str]] = {}
-    """The input type of a setting, for the stub, if its validator accepts more than its annotation says."""
+    """The input types of settings in the stub, for validators that accept more than the annotation."""
 
     code: ClassVar[tuple[str, ...]] = ()
-    """Settings that hold code; `audit.toml` names it as 'module:attribute', which needs --allow-code."""
+    """Settings with code, written in `audit.toml` as 'module:attribute', which requires --allow-code."""
     code_or_name: ClassVar[tuple[str, ...]] = ()
-    """Settings that hold names or code; only text of the form 'module:attribute' is code."""
+    """Settings with names or code; only text of the form 'module:attribute' is code."""
     runs_code: ClassVar[tuple[str, ...]] = ()
-    """Settings that let the user's files run code, which needs --allow-code."""
+    """Settings that let the user's files run code, which requires --allow-code."""
 
     confidence: float = Field(0.95, ge=0.001, lt=1, description="Confidence of every interval.")
     seed: int = Field(0, ge=0, description="Seed of the one random generator.")
@@ -116,7 +116,7 @@ class Spec(Settings):
     @model_validator(mode="wrap")
     @classmethod
     def _translate_metric_aliases(cls, values: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Translate names of other packages, and note each."""
+        """Translate names of other packages, and note each translation."""
         if not cls.other_names or not isinstance(values, Mapping):
             return handler(values)
         custom = values["custom"] if isinstance(values.get("custom"), Mapping) else ()
@@ -158,32 +158,32 @@ class Spec(Settings):
         return self
 
     def metric_of(self, threshold: Threshold) -> str:
-        """Return the metric that a threshold limits, also if it names a gap by an alias."""
+        """Return the metric that a threshold limits, resolving aliases of gaps."""
         return self.aliases[threshold.metric][0] if threshold.metric in self.aliases else threshold.metric
 
     @property
     def finding_alpha(self) -> float:
-        """The level at which a finding without a threshold claims a difference."""
+        """The significance level of findings without a threshold."""
         return 1.0 - self.confidence
 
     def with_confidence(self, confidence: float) -> Self:
-        """Return the same settings with another confidence."""
+        """Return the settings with another confidence."""
         return self.model_copy(update={"confidence": confidence})
 
     @property
     def folder(self) -> Path:
-        """The folder that file names in the settings are relative to: that of `audit.toml`."""
+        """The folder that file names in the settings are relative to: the folder of `audit.toml`."""
         return self._folder
 
     def relative_to(self, folder: Path) -> Self:
-        """Return the same settings, with file names relative to this folder."""
+        """Return the settings with file names relative to a folder."""
         copy = self.model_copy()
         copy._folder = folder
         return copy
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Return the settings in a `results.json`, with code as its name."""
+        """Return the settings in a `results.json`, with code replaced by its name."""
         return cls.model_validate(dict(values), context=_RECORDED)
 
     def without_code(self) -> Self:
@@ -192,14 +192,14 @@ class Spec(Settings):
 
 
 def name_columns(table: Table, spec: type[Spec], settings: Mapping[str, Any]) -> tuple[Table, dict[str, Any]]:
-    """Return the table with arrays in settings added as columns, and settings that name them."""
+    """Return the table with arrays of the settings added as columns, and settings with these columns' names."""
     columns = Columns(table.data)
     named = {name: columns.named(settings[name], f"`{name}`") for name in spec.column_settings if name in settings}
     return (table if columns.data is table.data else table.with_data(columns.data)), {**settings, **named}
 
 
 def require_table(value: object, function: str, before: str = "") -> None:
-    """Raise if data has no roles, with the code that gives it some; `before` are arguments before the table."""
+    """Refuse data without roles, and show the code that adds them; `before` are arguments before the table."""
     if isinstance(value, Table):
         return
     kind = type(value).__name__
@@ -217,7 +217,7 @@ def require_table(value: object, function: str, before: str = "") -> None:
 
 
 def require_independent_rows(table: Table, spec: type[Spec]) -> None:
-    """Refuse a table whose rows come in clusters if an audit takes every row for another person."""
+    """Refuse a table with clustered rows if an audit assumes different people or has its own settings for clusters."""
     if table.roles.cluster is not None and spec.own_clusters:
         raise ConfigError(
             "the {audit} audit allows for what rows have in common by itself, through {settings}; leave `cluster` "
@@ -241,8 +241,8 @@ AuditFunction = TypeVar("AuditFunction", bound=Callable[..., Any])
 def audit_function(spec: type[Spec]) -> Callable[[AuditFunction], AuditFunction]:
     """Give a function with ``**settings`` the signature and the documented parameters of its spec.
 
-    Arrays in settings that name columns become columns of its table, and data without roles is refused. The line
-    ``{settings}`` in the function's docstring is replaced by the parameters.
+    Arrays in settings that name columns are added to the table as columns, and data without roles are refused. The
+    line ``{settings}`` in the function's docstring is replaced by the parameters.
     """
 
     def derive(function: AuditFunction) -> AuditFunction:
@@ -296,7 +296,7 @@ def _bound(
 
 
 def settings_of(spec: type[Spec]) -> dict[str, FieldInfo]:
-    """Return the settings of an audit, its own first, then the common ones."""
+    """Return the settings of an audit, its own settings before the common ones."""
     return dict(sorted(spec.model_fields.items(), key=lambda entry: entry[0] in Spec.model_fields))
 
 

@@ -1,8 +1,7 @@
-"""Thresholds: what they limit, which records they fit, and the verdict. One policy for all audits.
+"""Thresholds for all audits: the limited quantity, the matching records, and the verdict.
 
-A threshold that names something the audit cannot have (an unknown metric, model, grouping or coordinate, another
-audit) is a `ConfigError`. A threshold that names a group, stratum or label missing from the data, or too small, gives
-insufficient evidence with its reason.
+A threshold with an unknown metric, model, grouping, coordinate or audit raises a `ConfigError`. A threshold with a
+group, stratum or label that is missing from the data, or too small, gives insufficient evidence with the reason.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ VERDICTS: tuple[Verdict, ...] = ("does_not_meet", "not_confirmed", "insufficient
 """The verdicts, most serious first."""
 
 UNDECIDED: tuple[Verdict, ...] = ("not_confirmed", "insufficient_evidence")
-"""The verdicts that decide nothing: a limit is broken alone but not after adjusting, or the interval covers it."""
+"""The undecided verdicts: a violation not confirmed after adjustment, or an interval that contains the limit."""
 
 COMMON = ("model", "grouping", "group", "stratum")
-"""Coordinates that a threshold may name to limit only some records; an audit selects among them, and adds its own."""
+"""Coordinates that select a threshold's records; an audit supports some of them and may add its own."""
 
 
 def _as_grouping_name(value: object) -> object:
-    """Accept `["race", "sex"]` for the grouping that is called 'race × sex'."""
+    """Convert names such as `["race", "sex"]` to the grouping name 'race × sex'."""
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return grouping_name(value)
     return value
@@ -46,9 +45,9 @@ GroupingName = Annotated[str, BeforeValidator(_as_grouping_name)]
 
 
 class Threshold(Settings):
-    """A user's limit for a value or a gap, in all models and groupings or in the named ones.
+    """A user's limit on a value or a gap, in all models and groupings or in the named ones.
 
-    An audit whose records have their own coordinates has a subclass with a field for each that may be named.
+    An audit with its own coordinates has a subclass with a field for each coordinate that a threshold may name.
 
     Examples
     --------
@@ -57,7 +56,7 @@ class Threshold(Settings):
     """
 
     pooled: ClassVar[tuple[str, ...]] = ("stratum",)
-    """Coordinates that mean the record of all people together if a threshold does not name them."""
+    """Coordinates that, if not named, select only the record of all people together."""
 
     audit: str | None = Field(None, description="The audit it belongs to; by default the one that knows the metric.")
     metric: str = Field(description="The metric, or a gap known by a name of its own such as 'traditional_parity'.")
@@ -88,16 +87,16 @@ class Threshold(Settings):
 
     @property
     def side(self) -> Side:
-        """'min' or 'max'."""
+        """The side of the limit: 'min' or 'max'."""
         return "max" if self.min is None else "min"
 
     @property
     def limit(self) -> float:
-        """The limit itself."""
+        """The limit as a number."""
         return float(self.max or 0.0) if self.min is None else self.min
 
     def message(self, style: Format = "number") -> Message:
-        """Return the limit in the unit of what it limits.
+        """Return the limit as a message, in the unit of the limited quantity.
 
         Examples
         --------
@@ -108,11 +107,11 @@ class Threshold(Settings):
         return limit_in_unit("at_least" if self.side == "min" else "at_most", self.limit, style)
 
     def in_words(self) -> str:
-        """Return the limit in English, as in 'at least 0.8'."""
+        """Return the limit in English, such as 'at least 0.8'."""
         return self.message().text
 
     def named(self) -> dict[str, Any]:
-        """Return the coordinates that the threshold names, with their values."""
+        """Return the coordinates named by the threshold, with their values."""
         return {name: value for name in self.coordinates() if (value := getattr(self, name)) is not None}
 
     @classmethod
@@ -122,12 +121,12 @@ class Threshold(Settings):
 
     @classmethod
     def coordinates(cls) -> tuple[str, ...]:
-        """Return the coordinates that a threshold may name, the common ones first."""
+        """Return the coordinates that a threshold may name, common ones first."""
         return (*COMMON, *cls.own_coordinates())
 
 
 def limit_in_unit(key: str, limit: float, style: Format) -> Message:
-    """Return a sentence on a limit in a unit: percentage points, percent or a plain number, without spare digits."""
+    """Return a message on a limit in percentage points, in percent or as a plain number, without trailing zeros."""
     if style.endswith("points"):
         points = 100 * limit
         return say(f"{key}_point" if abs(points - 1.0) < 1e-9 else f"{key}_points", limit=points)
@@ -135,12 +134,12 @@ def limit_in_unit(key: str, limit: float, style: Format) -> Message:
 
 
 def is_least(limit: Message) -> bool:
-    """Return whether a limit in words is a minimum."""
+    """Return whether the message on a limit is about a minimum."""
     return limit.id.startswith("core.at_least")
 
 
 Alias = tuple[str, Kind, Against]
-"""A named gap of the literature: its metric, kind and comparison."""
+"""A named gap of the literature, as metric, kind and comparison."""
 
 
 def resolve(
@@ -150,12 +149,12 @@ def resolve(
     aliases: Mapping[str, Alias],
     coordinates: Sequence[str],
 ) -> Threshold:
-    """Return a threshold completed with what its metric implies; raise if the audit cannot have it.
+    """Return a threshold completed with the defaults of its metric; refuse a threshold that the audit cannot have.
 
     Raises
     ------
     ValueError
-        For the validators of specs, which turn it into a `ConfigError`.
+        For the validators of specs, which convert it to a `ConfigError`.
     """
     _require_audit(threshold, audit, metrics, aliases)
     for name in threshold.named():
@@ -174,7 +173,7 @@ def resolve(
 
 
 def _fitting(threshold: Threshold, sensible: Sequence[Limit], kind: Kind | None, against: Against | None) -> Limit:
-    """Return the metric's limit that a threshold sets."""
+    """Return the kind of limit of a metric that a threshold sets."""
     what = f"the threshold for {threshold.metric!r}"
     if not sensible:
         raise SettingError(
@@ -225,7 +224,7 @@ def _description(threshold: Threshold) -> str:
 def require_known(
     thresholds: Iterable[Threshold], *, groupings: Iterable[str] = (), models: Iterable[str] | None = None
 ) -> None:
-    """Raise if a threshold names a grouping or model that a run does not have.
+    """Refuse a threshold that names an unknown grouping or model.
 
     Examples
     --------
@@ -254,7 +253,7 @@ def require_known(
 
 
 def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[str, Alias]) -> bool:
-    """Return whether a threshold limits a record."""
+    """Return whether a threshold applies to a record."""
     metric = aliases[threshold.metric][0] if threshold.metric in aliases else threshold.metric
     if record.metric != metric or (threshold.of == "gap") != isinstance(record, Gap):
         return False
@@ -264,7 +263,7 @@ def limits_record(threshold: Threshold, record: Value | Gap, aliases: Mapping[st
 
 
 def _is_at(record: Value | Gap, coordinate: str, threshold: Threshold) -> bool:
-    """Return whether a record has a threshold's coordinate; one that names none fits, or means all people."""
+    """Return whether a record has a threshold's coordinate; an unnamed one matches all records or all people."""
     required = getattr(threshold, coordinate)
     if required is None and coordinate not in threshold.pooled:
         return True
@@ -276,7 +275,7 @@ def _is_at(record: Value | Gap, coordinate: str, threshold: Threshold) -> bool:
 def size_of_gap(
     kind: str | None, value: float | None, low: float | None, high: float | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a signed gap as a distance from equality: |difference|, or a ratio inverted if above 1.
+    """Return a signed gap as a distance from equality: |difference|, or a ratio, inverted if above 1.
 
     Examples
     --------
@@ -298,19 +297,19 @@ def size_of_gap(
 
 
 def _at_most_one(ratio: float) -> float:
-    """Return a ratio, inverted if above 1; 0 if it is not positive."""
+    """Return a ratio, inverted if above 1, or 0 if it is not positive."""
     return min(ratio, 1 / ratio) if ratio > 0 else 0.0
 
 
 def judged_size(record: Value | Gap) -> tuple[float | None, float | None, float | None]:
-    """Return the number that a threshold judges, with the limits that "does not meet" rests on."""
+    """Return the number that a threshold judges, with the limits behind "does not meet"."""
     return sized(record, *limits_to_judge(record))
 
 
 def sized(
     record: Value | Gap, low: float | None, high: float | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the number that a threshold judges, with limits."""
+    """Return the number that a threshold judges, with its limits."""
     kind = record.kind if isinstance(record, Gap) and not record.signed else None
     return size_of_gap(kind, record.value, low, high)
 
@@ -338,11 +337,12 @@ def judge(threshold: Threshold | None, value: float | None, low: float | None, h
 
 
 def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tuple[Value | Gap, Verdict]:
-    """Return the verdict over records that are judged together, and the record that decides it.
+    """Return the joint verdict on several records, and the record that decides it.
 
-    The limit is broken if one record lies beyond it: any of them can be the one, so their joint limits decide. It is
-    met if every record meets it by its own limits: to be wrong, the verdict would have to miss the record that breaks
-    it, and that one alone (Berger 1982). The record returned is the one that breaks it most, else the first.
+    The limit is violated if one record lies beyond it. Because any record can be this one, the joint limits decide.
+    The limit is met if every record meets it by its own limits, because this verdict is wrong only if it misses the
+    one record that violates the limit (Berger 1982). The returned record is the one with the largest violation, or
+    else the first.
     """
     if threshold is None:
         return records[0], "no_threshold"
@@ -354,7 +354,7 @@ def judge_all(threshold: Threshold | None, records: Sequence[Value | Gap]) -> tu
 
 
 def _judge_one(threshold: Threshold, record: Value | Gap) -> Verdict:
-    """Return "meets" by a record's own limits, "does not meet" by those of its family."""
+    """Return "meets" by a record's own limits, or "does not meet" by the limits of its family."""
     if judge(threshold, *sized(record, record.low, record.high)) == "meets":
         return "meets"
     together = judge(threshold, *judged_size(record))
@@ -362,7 +362,7 @@ def _judge_one(threshold: Threshold, record: Value | Gap) -> Verdict:
 
 
 def _excess(threshold: Threshold, record: Value | Gap) -> float:
-    """Return how far the nearer end of the interval lies beyond the limit."""
+    """Return the distance by which the nearer end of an interval lies beyond the limit."""
     _, low, high = judged_size(record)
     if threshold.side == "min":
         return threshold.limit - (inf if high is None else high)

@@ -1,4 +1,4 @@
-"""Small counts: what an audit declares about its records and settings, so that none is published."""
+"""Small counts: an audit's declarations about its records and settings, so that no small count is published."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ S = TypeVar("S", bound="Spec")
 
 @dataclass(frozen=True)
 class AllowedSettings:
-    """The settings of an audit that may be used, and what they leave out.
+    """The permitted settings of an audit, and the omissions that they cause.
 
     Parameters
     ----------
-    spec : the settings, without those that would reveal small counts.
-    columns : columns to add to the data, by name: those to compute before groups are hidden.
-    dropped : the tables of the result that are not published at all.
-    notes : what is left out, in sentences.
+    spec : the settings, without settings that would reveal small counts.
+    columns : the columns to add to the data by name, which must be computed before groups are hidden.
+    dropped : the completely unpublished tables of the result.
+    notes : the notes on omissions.
     """
 
     spec: Spec
@@ -44,66 +44,66 @@ class AllowedSettings:
 
 
 class Withholder(Generic[S]):
-    """Declares which results of an audit reveal something about few people; by default none but declared columns.
+    """An audit's rules for results that reveal small counts; by default, only columns are declared.
 
-    Undeclared columns, fields and sentences are always withheld. A part is a piece of a result that is finer than a
-    group, in words. A part with a small count is withheld entirely.
+    Undeclared columns, fields and sentences are always withheld. A part is a named piece of a result that is finer
+    than a group. A part with a small count is withheld completely.
     """
 
     by_decision: ClassVar[bool] = False
-    """Whether it counts people by group, outcome and decision alone, so that hiding groups is enough."""
+    """Whether all counts are by group, outcome and decision, so that hiding groups is sufficient."""
     coarse: ClassVar[tuple[str, ...]] = ("",)
-    """Parts that all others add up to: if one is withheld, all are."""
+    """Parts that are sums of all other parts: if such a part is withheld, all parts are."""
     of_some_people: ClassVar[tuple[str, ...]] = ()
-    """Parts about some people of a group only, so that hiding the group would not help."""
+    """Parts about only some people of a group, so that hiding the group would not help."""
     bins: ClassVar[str] = ""
-    """The part whose bins do not overlap: only small bins are withheld, and the smallest of the others with them."""
+    """The part with disjoint bins, of which only small bins and the smallest other bins are withheld."""
     from_all_bins: ClassVar[str] = ""
-    """The part that follows from all bins, and is withheld if one of them is."""
+    """The part derived from all bins, which is withheld if any bin is withheld."""
     never: ClassVar[str] = ""
-    """What is never published, in words."""
+    """A description of what is never published."""
     whole: ClassVar[tuple[str, ...]] = ()
-    """Tables that count nobody: their numbers are about all people together, or about plans."""
+    """Tables without counts of people: their numbers are about all people together, or about plans."""
     places: ClassVar[tuple[str, ...] | None] = None
-    """Columns that say which people of a group a record counts; None: all columns that are names or safe."""
+    """Columns that define which people of a group a record counts; None for all names and safe columns."""
     balances: ClassVar[tuple[str, ...]] = ()
-    """Metrics whose value is the difference of two shares that add up to 1."""
+    """Metrics with the difference of two complementary shares as their value."""
 
     def part(self, table: str, _record: Record) -> str | Message:
-        """Return the part that a record of a table belongs to; '' if it is about whole groups."""
+        """Return the part to which a record of a table belongs; '' for records about whole groups."""
         return "" if table in ("values", "gaps", "left_out") else table
 
     def left_out(self, result: Result) -> Iterator[tuple[Message, int]]:
-        """Yield the number of people in no number of a result, and why."""
+        """Yield the numbers of people in no value of a result, with the reasons."""
         yield from ((record.reason, record.n) for record in result.left_out if record.grouping is None)
 
     def bin(self, _record: Record) -> float | None:
-        """Return the bin that a record counts; None if it is in none."""
+        """Return the bin that a record counts, or None."""
         return None
 
     def without(self, _tables: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Record, ...]]:
-        """Return tables to publish instead of others, such as those that count single people."""
+        """Return tables to publish in place of others, such as tables that count individual people."""
         return {}
 
     def coarser(self, record: R) -> R:
-        """Return a record whose counts reveal nothing about fewer people than a group."""
+        """Return a record with only those counts that reveal nothing about parts of a group."""
         return record
 
     def before(self, _table: Table, spec: S, _touched: Collection[str]) -> AllowedSettings:
-        """Return the settings to use before groups are hidden; `touched` are groupings that change."""
+        """Return the settings to use before groups are hidden; `touched` are the changed groupings."""
         return AllowedSettings(spec)
 
     def after(self, _table: Table, spec: S, _least: int, *, is_entangled: bool) -> AllowedSettings:  # noqa: ARG002
-        """Return the settings to use once groups are hidden; if entangled, nothing finer than groups."""
+        """Return the settings to use after groups are hidden; if entangled, without parts finer than groups."""
         return AllowedSettings(spec)
 
     def reported_spec(self, spec: S, _asked: S) -> S:
-        """Return the settings to store in the result, given those of the run and of the user."""
+        """Return the settings to store in the result, from the settings of the run and of the user."""
         return spec
 
 
 def published_states(cells: Cells, models: Sequence[str], more: IntArray | None = None) -> Iterator[IntArray]:
-    """Yield the published tables as codes: everybody, by outcome, by each model's decision, and by both."""
+    """Yield the codes of published tables: all people, by outcome, by each model's decision, and by both."""
     nobody = np.zeros(len(cells.n), dtype=np.int64)
     outcome = cells.codes.get("outcome", nobody)
     yield nobody
@@ -116,7 +116,7 @@ def published_states(cells: Cells, models: Sequence[str], more: IntArray | None 
 
 
 def has_small(table: Table, model: str, cells: Cells, part: IntArray, least: int) -> bool:
-    """Return whether a count by group, outcome and decision is small in some part: a stratum or a score bin."""
+    """Return whether a count by group, outcome and decision is small in any part (a stratum or a score bin)."""
     for columns in table.groupings.values():
         group = cells.joint(columns)[0]
         people = CountedPeople(cells.n, (group,), tuple(published_states(cells, [model], part)))
