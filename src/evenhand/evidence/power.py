@@ -10,7 +10,7 @@ standard deviations of the estimate over the tables. The interval of a worst pai
 other arm is used. The size of the pilot's gaps is not used, only their variability: the largest of several gaps in a
 small sample exceeds the true gap, and tables drawn from the pilot would reproduce it as if it were true.
 
-Answers of critics are crossed with cases, and their numbers in a larger table are unknown: there the pilot's
+Answers of critics are crossed with cases, and their numbers in a larger table are unknown, so the pilot's
 intervals are scaled by the square root of the rows; the width of the worst-case bounds stays the same.
 """
 

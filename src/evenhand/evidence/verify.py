@@ -87,7 +87,7 @@ def _check_report(run_folder: Path, audit: Audit) -> Iterator[Check]:
     step("Rendering the report again")
     if audit.to_html().encode() == path.read_bytes():
         yield Check(True, say("page_unchanged"))
-    else:  # run.json is no seal: anybody who changes the page can update its SHA-256 there
+    else:  # run.json is not sealed: whoever changes the page can also update its SHA-256 there
         yield Check(False, say("page_changed", version=__version__))
 
 

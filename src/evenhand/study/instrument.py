@@ -212,7 +212,7 @@ class _Chooser:
             self.missing["A"] += 1
             return None
         fitting = {}
-        for role in ("B", "C", "D"):  # nobody fits two roles
+        for role in ("B", "C", "D"):  # no person fits two roles
             here = self.free & self._fits(self.pool.measures, person, role)
             here[person] = False
             if not here.any():

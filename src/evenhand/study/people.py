@@ -37,7 +37,7 @@ class RecruitCheck:
     ----------
     records : one record per person in both and checkable filter.
     unmatched : ids of people in the study that are missing from the export.
-    absent : ids in the export that never came to the study.
+    absent : ids in the export that are not in the study.
     repeated : ids with several rows of different values in the export; all their rows are checked.
     unchecked : filters whose column is missing from the export, each with the nearest name.
     without_id : participants without an id, or with an erased id.

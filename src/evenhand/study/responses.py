@@ -98,7 +98,7 @@ class Responses:
         return np.array([str(name or "") for name in self.people["condition"]], dtype=object)[self.person]
 
     def numbers(self, name: str) -> FloatArray:
-        """Return a numeric column with one entry per answer; all nan if the study lacks it."""
+        """Return a numeric column with one entry per answer; all nan if the study has no such column."""
         values = self.answers.get(name)
         return np.full(len(self.person), np.nan) if values is None else np.asarray(values, dtype=np.float64)
 

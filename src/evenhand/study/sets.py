@@ -74,13 +74,13 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class SetQuality:
-    """How well a set separates the two distances, in standard deviations of the table.
+    """The separation of the two distances in a set, in standard deviations of the table.
 
     Parameters
     ----------
     similar_trajectory, different_trajectory : largest trajectory distance from K that should be small, and
         smallest that should be large.
-    similar_aggregate, different_aggregate : the same for totals.
+    similar_aggregate, different_aggregate : the corresponding distances of totals.
     margin : smallest distance of the eight from their limits, as a share of the limit.
     crossing : correlation of the two distances over the four pairs; 0 is best, because it separates their effects.
     """

@@ -373,7 +373,7 @@ class Filter(Settings):
 
 
 class Recruitment(Settings):
-    """Where participants come from, and where they are sent at the end; the defaults suit Prolific."""
+    """Recruitment settings: link, completion code, filters and quotas; the defaults suit Prolific."""
 
     id_parameter: Parameter = Field("PROLIFIC_PID", description="The parameter of the link that identifies the person.")
     required: bool = Field(False, description="Whether only people with such an id may take part.")

@@ -64,7 +64,7 @@ def study_template(
     Parameters
     ----------
     kind : 'effort' or 'disagreement'.
-    instructions : text shown before the first item, without quotes; by default there is no such page.
+    instructions : text shown before the first item, without quotes; by default the page is omitted.
     conditions : the file of sets by name of the condition; by default the conditions of the paper.
     cases : overrides of the template's [disagreement]: `cases`, `id`, `decision`, `labels`, `groups`, `shown`.
     checks : the numbers of the items that the attention checks follow.

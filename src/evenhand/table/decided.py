@@ -35,7 +35,7 @@ class DecidedRows:
     selected, score, number : decisions, scores and numbers by model; a model has either numbers, or decisions and
         possibly scores.
     groups : the group codes.
-    weight : survey weights, 1 if there are none.
+    weight : survey weights; all 1 without survey weights.
     """
 
     key: npt.NDArray[np.str_] | None

@@ -5,4 +5,4 @@ from __future__ import annotations
 from evenhand.messages import Catalogue
 
 say = Catalogue("table", "evenhand.table")
-"""Builds a message from a remark on a table."""
+"""Builds messages from the remarks on tables."""

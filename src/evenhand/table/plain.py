@@ -112,7 +112,7 @@ def _plain(frame: Frame, name: str, dtype: DType, words: Sequence[str]) -> nw.Ex
 
 
 def _is_text_in_engine(frame: Frame, name: str) -> bool:
-    """Return whether a column of unknown type to narwhals is a plain value convertible to text."""
+    """Return whether a column with a type unknown to narwhals has plain values convertible to text."""
     if remote_engine_name(frame) is not None:
         return True
     native = frame.to_native()
@@ -144,7 +144,7 @@ def _plain_pandas(native: Any, dtype: DType, words: Sequence[str]) -> Any:
         return native
     objects = dtype in (nw.Object, nw.Categorical, nw.Enum) or (dtype == nw.Unknown and not hasattr(kind, "tz"))
     typed = _typed_objects(native, words) if objects else native
-    if hasattr(typed.dtype, "tz"):  # here, because narwhals does not know the names of all zones
+    if hasattr(typed.dtype, "tz"):  # here, because narwhals does not support the names of all zones
         return typed.dt.tz_convert("UTC").dt.strftime(f"%Y-%m-%d %H:%M:%S{ZONE}")
     return typed
 

@@ -36,7 +36,7 @@ class ScoreRows:
     Parameters
     ----------
     score, positive : the score and whether the outcome is positive, in canonical order.
-    weight, squares : sums of the survey weights and of their squares; weights are 1 if there are none.
+    weight, squares : sums of the survey weights and of their squares; without survey weights, all weights are 1.
     groups : the group codes of the rows, with the number of rows in each entry.
     binned : whether scores are binned, so that scores in the same bin are tied.
     selected : whether the model selects the people of an entry; only available with survey weights.

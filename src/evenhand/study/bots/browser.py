@@ -34,7 +34,7 @@ class ServerAwayError(Exception):
 
 @dataclass
 class Site:
-    """The visited site: its address, and how long to wait while it is unreachable."""
+    """The visited site: its address, and the time to wait while it is unreachable."""
 
     address: str
     patience: float = 10.0

@@ -126,7 +126,7 @@ class RequestLog:
 
     def _log_error(self, error: Exception) -> None:
         if isinstance(error, StoreError):
-            self._outage.note(str(error))  # a sentence of ours, free of values
+            self._outage.note(str(error))  # our own message, without values
             return
         places = "".join(traceback.format_tb(error.__traceback__))
         log.error("internal error %s\n%s", type(error).__name__, places)

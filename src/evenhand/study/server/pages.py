@@ -247,7 +247,7 @@ def _described(line: Line, times: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def _with_values(texts: Sequence[str], frame: _Frame, number: int) -> list[int]:
-    """Return the points labelled with values: all if there is room, else only the first and the last."""
+    """Return the points labelled with values: all points if there is room, else the first and the last."""
     with_room = _with_room(texts, frame)
     return with_room if len(with_room) == number else sorted({0, number - 1})
 

@@ -1,4 +1,4 @@
-"""Limit how much, how slowly and over how many connections a client may use the server.
+"""Connection limits of the study server: timeouts, header sizes and connections per client.
 
 A proxy in front of the server would enforce such limits itself; without a proxy they protect memory and connections.
 """

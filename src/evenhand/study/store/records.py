@@ -120,7 +120,7 @@ class Participant:
         """Return the seconds since `since`, and the drift of the wall clock against the monotonic clock.
 
         If no monotonic clock covers both ends (another machine, a reboot, or an older entry), the seconds
-        come from the wall clock, and the drift is None, for unknown.
+        come from the wall clock, and the drift is None, meaning unknown.
 
         Parameters
         ----------
