@@ -5,8 +5,8 @@ grouping and each *table*, a set of states crossed with the groups, the count of
 count from 1 to `least - 1` is small. The rule is a threshold rule that hides whole groups (Willenborg and de Waal 2001,
 Elements of Statistical Disclosure Control, ch. 4):
 
-1. every group with a small count is hidden: its people are merged into one rest, which is published like a group. Groups
-   are added to the rest, smallest first, until it contains two groups or more and has no small count;
+1. every group with a small count is hidden: its people are merged into one rest, which is published like a group.
+   Groups are added to the rest, smallest first, until it contains two groups or more and has no small count;
 2. a reader who adds and subtracts everything published solves a system A x = b, x >= 0. For every hidden small count,
    linear programs find the smallest and the largest value that the system allows. If they differ by less than `least`,
    one more group of the grouping joins the rest; a grouping with fewer than two groups left is withheld.
