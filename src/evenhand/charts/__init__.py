@@ -1,7 +1,7 @@
-"""Charts: one system for the page, paper, notebooks and files.
+"""Charts of one style for the report page, print, notebooks and files.
 
-A `Curve`, a `Forest` or a `Grid` is a panel that draws itself as SVG, without a library; an audit may bring panels of
-its own. `to_svg` makes a panel accessible, and a `Picture` joins the panels of a figure.
+A `Curve`, a `Forest` or a `Grid` is a panel that is drawn as SVG without a library; an audit may define further panels.
+`to_svg` adds the accessible texts to a panel, and a `Picture` joins the panels of a figure.
 """
 
 from evenhand.charts.curves import Curve, curve

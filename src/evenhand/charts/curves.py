@@ -1,4 +1,4 @@
-"""The curve: lines or points with their limits."""
+"""The curve chart: lines or points with their limits."""
 
 from __future__ import annotations
 
@@ -37,32 +37,34 @@ _AROUND = 'class="ground" fill="none" stroke="#fff" stroke-width="5" stroke-line
 
 @dataclass(frozen=True)
 class Curve:
-    """One panel of curves.
+    """A panel of curves.
 
     Parameters
     ----------
     title : the panel's title.
-    rows : for each point `x`, `y`, `low`, `high` (null or missing where there is none) and its `series`; in regions
-        also `left` and `right`, its limits along the horizontal axis.
+    rows : for each point `x`, `y`, `low`, `high` (null or missing if undefined) and its `series`; for regions also
+        `left` and `right`, the limits along the horizontal axis.
     series : the series in order.
     x, y : the titles of the axes.
-    people : the number of people of each series that is a group; the legend has it.
-    intervals : whether limits are drawn as a band, as bars, as regions (a box or an ellipse around each point), or not.
+    people : the number of people of each series that is a group, shown in the legend.
+    intervals : how limits are drawn: as a band, as bars, as regions (a box or an ellipse around each point), or not at
+        all.
     points : whether each point is marked.
     lines : whether the points of a series are joined.
     faint : series drawn as thin grey lines behind the others, without limits.
-    dashed : series drawn as dashes, over the others as wide pale lines, if lines may coincide.
+    dashed : series drawn as dashes over all others, which become wide pale lines, if lines may coincide.
     percent_x, percent_y : whether an axis is in percent.
     log_x : whether the horizontal axis is logarithmic.
     names : the labels at 0, 1 and so on of the horizontal axis, if it has names instead of numbers.
-    domain : the range of both axes; of the vertical one if the other is logarithmic or has names.
+    domain : the range of both axes; only of the vertical axis if the horizontal axis is logarithmic or has names.
     diagonal : whether to draw the line of equal x and y, over `domain`, at 45 degrees.
-    level : the position of a level line, such as that of equality.
+    level : the position of a horizontal line, such as the line of equality.
     upright : the position of a vertical line.
-    means : level parts of the line of a series: the series, both ends along the horizontal axis, and the height.
-    mean : the word at them.
+    means : horizontal segments at the mean of a series: the series, both ends along the horizontal axis, and the
+        height.
+    mean : the label of these segments.
     limit : the position of a threshold's limit, if any.
-    width, height : of the plot, in pixels.
+    width, height : the size of the plot in pixels.
     """
 
     title: str
@@ -92,7 +94,7 @@ class Curve:
 
     @property
     def legend(self) -> Legend:
-        """Each series with its colour and its shape, if there are several."""
+        """Each series with its colour and shape; empty for a single series."""
         named = [look for look in looks(self.series) if look[0] not in self.faint]
         if len(named) < 2:
             return []
@@ -102,7 +104,7 @@ class Curve:
         return f"{name} (n = {self.people[name]:,})" if name in self.people else name
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
-        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
+        """Return the width, the height and the SVG content of the panel; see `Panel`."""
         panel = self if titles else replace(self, title="", x="", y="")
         drawing = _Drawing(panel, width or self.width + 64, min(height or self.height, self.height))
         drawing.above = self.above if titles else ""
@@ -110,20 +112,20 @@ class Curve:
 
     @property
     def above(self) -> str:
-        """The title of the vertical axis, if it differs from the panel's title, and where that axis starts above 0."""
+        """The title of the vertical axis, unless it equals the panel's title, and the start of the axis if above 0."""
         first = self.ticks_y()[0]
         start = f"axis from {show_tick(first, _style(self.percent_y))}" if first > 0 else ""
         return ", ".join(filter(None, ("" if self.y == self.title else self.y, start)))
 
     def ticks_y(self) -> list[float]:
-        """Return the round numbers of the vertical axis."""
+        """Return the round tick values of the vertical axis."""
         names = ("y",) if self.intervals == "none" else ("y", "low", "high")
         heights = [row.get(name) for row in self.rows for name in names]
         return round_ticks(*_ends_within([*heights, self.level, self.limit], self.domain))
 
 
 def curve(rows: Sequence[Mapping[str, Any]], *, title: str, x: str, y: str, **options: Any) -> Curve:
-    """Return one panel of curves; options are those of `Curve`, and `order`, the series in order.
+    """Return a panel of curves; options are the options of `Curve`, and `order`, the series in order.
 
     Examples
     --------
@@ -138,7 +140,7 @@ def curve(rows: Sequence[Mapping[str, Any]], *, title: str, x: str, y: str, **op
 
 
 class _Drawing:
-    """A curve as SVG: equally styled parts are one path, so that a page stays small and prints fast."""
+    """The drawing of a curve panel; equally styled parts are one path, so that a page stays small and prints fast."""
 
     def __init__(self, panel: Curve, width: int, height: int) -> None:
         self.panel, self.width, self.height, self.above = panel, width, height, panel.above
@@ -163,13 +165,13 @@ class _Drawing:
         return (row.get(name) for row in self.panel.rows for name in names)
 
     def made(self, legend: bool) -> tuple[int, int, str]:
-        """Return the width, the height and the content of the picture."""
+        """Return the width, the height and the SVG content of the drawing."""
         head = list(self._head(legend))
         content = [*head, *self._axes(), *self._guides(), *self._series()]
         return self.width, ceil(self.top + self.height + (2.6 if self.panel.x else 1.5) * LINE), "".join(content)
 
     def _head(self, legend: bool) -> Iterator[str]:
-        """Yield the title, the legend and the vertical axis' title, one below the other."""
+        """Yield the title, the legend and the title of the vertical axis, one below the other."""
         self.top, head = head_of(self.panel.title, self.panel.legend if legend else [], self.width)
         yield head
         for line in wrap(self.above, letters(self.width)):
@@ -187,7 +189,7 @@ class _Drawing:
         return round(self.top + self.height * (1 - share), 1)
 
     def _axes(self) -> Iterator[str]:
-        """Yield the numbers and names of the axes, and grid lines."""
+        """Yield the tick labels and titles of the axes, and the grid lines."""
         across = "".join(f"M{self.left:.1f} {self._y(tick)}H{self.right:.1f}" for tick in self.ticks_y)
         yield f'<path stroke="currentColor" opacity=".14" d="{across}"/>'
         for tick, text in zip(self.ticks_y, self.texts_y, strict=True):
@@ -202,7 +204,7 @@ class _Drawing:
             yield text_at((self.left + self.right) / 2, bottom + LINE + 2, self.panel.x, anchor="middle")
 
     def _ticks_x(self) -> Iterator[tuple[float, str]]:
-        """Yield names, or round numbers between the ends of the horizontal axis, with their positions."""
+        """Yield positions and labels of the horizontal axis: names, or round numbers between its ends."""
         if self.panel.names:
             yield from enumerate(self.panel.names)
             return
@@ -217,7 +219,7 @@ class _Drawing:
                 yield tick, show_tick(tick, _style(self.panel.percent_x))
 
     def _guides(self) -> Iterator[str]:
-        """Yield the reference lines: level, upright, where x and y are equal (dashed), and a limit, with labels."""
+        """Yield the labelled reference lines: horizontal, vertical, diagonal (x = y, dashed) and limit."""
         panel, dashed = self.panel, 'stroke="currentColor" opacity=".5" stroke-dasharray="4 4"'
         if panel.level is not None:
             yield f'<path {dashed} d="M{self.left:.1f} {self._y(panel.level)}H{self.right:.1f}"/>'
@@ -232,7 +234,7 @@ class _Drawing:
             yield text_at(self.right, y - 4, text, 'fill="currentColor"', anchor="end")
 
     def _series(self) -> Iterator[str]:
-        """Yield the limits of all series, then their lines and points, which are drawn over them."""
+        """Yield the limits of all series, followed by their lines and points, which are drawn on top."""
         everything = looks(self.panel.series)
         yield from (self._grey(name) for name in self.panel.faint)
         series = [look for look in everything if look[0] not in self.panel.faint]
@@ -246,7 +248,7 @@ class _Drawing:
         return f'<path fill="none" stroke="currentColor" opacity=".25" d="{path}"/>'
 
     def _line(self, name: str, colour: str, shape: str) -> str:
-        """Return a series as a line, and its points where they are marked or have no neighbour."""
+        """Return a series as a line, with markers at marked points and at points without neighbours."""
         runs = list(self._runs(self.of_series[name]))
         joined = [run for run in runs if self.panel.lines and len(run) > 1]
         path = "".join("M" + "L".join(f"{x} {y}" for x, y in run) for run in joined)
@@ -255,7 +257,7 @@ class _Drawing:
         return line + (mark_path(shape, colour, alone, small=len(alone) >= _MANY) if alone else "")
 
     def _mean(self, series: str, first: float, last: float, height: float) -> str:
-        """Return a mean as a level line in the colour of its series, with its number above all lines."""
+        """Return a mean as a horizontal segment in the colour of its series, with its number above all lines."""
         colour = next(colour for name, colour, _ in looks(self.panel.series) if name == series)
         left, right, y = self._x(first), self._x(last), self._y(height)
         line = f'<path stroke="{colour}" stroke-width="3" d="M{left} {y}H{right}"/>'
@@ -271,7 +273,7 @@ class _Drawing:
         return dashes if name in self.panel.dashed else 'stroke-width="4.5" opacity=".7"'
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[tuple[float, float]]]:
-        """Yield runs of neighbouring values: a line breaks where a value is missing."""
+        """Yield runs of neighbouring points; a line breaks where a value is missing."""
         for present, run in groupby(rows, lambda row: row["y"] is not None):
             if present:
                 yield [(self._x(row["x"]), self._y(row["y"])) for row in run]
@@ -295,7 +297,7 @@ class _Drawing:
         return "".join(self._region(row, colour) for row in rows if None not in map(row.get, _SIDES))
 
     def _region(self, row: Mapping[str, Any], colour: str) -> str:
-        """Return the box of a point with its two limits as a cross, or the ellipse around it."""
+        """Return a point's region: a box with its two limits as a cross, or an ellipse."""
         x, y, left, right = self._x(row["x"]), self._y(row["y"]), self._x(row["left"]), self._x(row["right"])
         low, high = self._y(row["low"]), self._y(row["high"])
         if self.panel.intervals == "ellipses":
@@ -314,5 +316,5 @@ def _by_x(row: Mapping[str, Any]) -> float:
 
 
 def _ends_within(numbers: Iterable[float | None], domain: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the ends of an axis: the given ones, or those of the values."""
+    """Return the ends of an axis: the domain if defined, otherwise the range of the values."""
     return ends_of(numbers if domain is None else domain)

@@ -21,15 +21,15 @@ BROKEN = ' stroke-dasharray="3 2"'
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A row of a forest with its text and look.
+    """A row of a forest with its text and style.
 
     Parameters
     ----------
     row : the row with its numbers.
-    colour, shape : of its series.
-    span : in the first row of a label, how many rows it has; 0 in the others.
-    people : the number of people of the label, where all its rows agree; the rows then omit it.
-    value, interval : as text.
+    colour, shape : the colour and shape of its series.
+    span : the number of rows of the label, in the first of them; 0 in all others.
+    people : the number of people of the label if equal in all its rows; the rows then omit it.
+    value, interval : the value and the interval as text.
     """
 
     row: Mapping[str, Any]
@@ -42,52 +42,52 @@ class ForestRow:
 
     @property
     def label(self) -> str:
-        """What the row is about."""
+        """The label of the row."""
         return str(self.row["label"])
 
     @property
     def series(self) -> str:
-        """The series it belongs to."""
+        """The series of the row."""
         return str(self.row["series"])
 
     @property
     def small(self) -> bool:
-        """Whether it is about too few people to be compared."""
+        """Whether the row has too few people for a comparison."""
         return bool(self.row["small"])
 
     @property
     def known(self) -> bool:
-        """Whether there is a value or an open range."""
+        """Whether the row has a value or an open range."""
         return self.row["value"] is not None or bool(self.row["open"])
 
     @property
     def n(self) -> int | None:
-        """The people of the row, unless they are those of its label."""
+        """The number of people of the row, or None if its label shows it."""
         return None if self.people else self.row["n"]
 
     @property
     def pair(self) -> str:
-        """The two groups that it compares."""
+        """The two groups compared by the row."""
         return str(self.row["pair"])
 
     @property
     def short(self) -> str:
-        """How many people are missing to its line."""
+        """The number of people missing to reach the row's limit, as text."""
         return "" if self.row["short"] is None else f"{self.row['short']:,}"
 
     @property
     def value_and_short(self) -> str:
-        """Its value, and how many people are missing, if any are."""
+        """The row's value, with the number of missing people if there are any."""
         return f"{self.value} ({self.short} short)" if self.row["short"] else self.value
 
     def named(self, *, several: bool) -> str:
-        """Return its series, where there are several, or its label, with its two groups."""
+        """Return the row's series if there are several, otherwise its label, followed by its two groups."""
         name = self.series if several else self.label
         return f"{name}: {self.pair}" if self.pair else name
 
 
 def rows_of(panel: Forest) -> Iterator[ForestRow]:
-    """Yield the rows of a forest in order, with their text."""
+    """Yield the rows of a forest in order, with their text and style."""
     look = {name: (colour, shape) for name, colour, shape in looks(panel.series)}
     style: Format = "points" if panel.style == "percent" else panel.style
     shown = [row for row in panel.rows if row["label"] in panel.labels and row["series"] in panel.series]
@@ -110,7 +110,7 @@ def rows_of(panel: Forest) -> Iterator[ForestRow]:
 
 
 def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the number of people of each label; empty if the rows of some label differ."""
+    """Return the number of people of each label; empty if the rows of any label differ."""
     people: dict[str, int] = {}
     for row in rows:
         if people.setdefault(row["label"], row["n"]) != row["n"]:
@@ -119,7 +119,7 @@ def _people_by_label(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def shown_value(row: Mapping[str, Any], style: Format) -> str:
-    """Return the number of a row as text; both ends of its open range."""
+    """Return the value of a row as text, or both ends of its open range."""
     if row["open"]:
         low, high = row["open"]
         return show_interval(low, high, "points" if style == "percent" else style)
@@ -127,7 +127,7 @@ def shown_value(row: Mapping[str, Any], style: Format) -> str:
 
 
 def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the ends of the drawn interval, if any; a missing end is at the value."""
+    """Return the ends of the drawn interval, or None without an interval; a missing end is placed at the value."""
     inner = row["open"] or (row["value"], row["value"])
     ends = tuple(value if end is None else end for value, end in zip(inner, (row["low"], row["high"]), strict=True))
     has_interval = (row["low"] is not None or row["high"] is not None) and None not in ends
@@ -135,7 +135,7 @@ def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def lengths_of(line: ForestRow, panel: Forest, dark: str = "currentColor") -> Iterator[tuple[tuple[float, float], str]]:
-    """Yield the ends and the look of the lengths of a row: bar, what it lacks to its limits, open range, interval."""
+    """Yield ends and SVG style of each horizontal line of a row: bar, distance to limits, open range, interval."""
     row, colour = line.row, f'stroke="{line.colour}"'
     if panel.bars and row["value"] is not None:
         yield (0.0, row["value"]), f'{colour} stroke-width="9"'
@@ -151,12 +151,12 @@ def lengths_of(line: ForestRow, panel: Forest, dark: str = "currentColor") -> It
 
 
 def dark_of(row: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return the positions of the black lines of a row: its limits, and the truth where it is known."""
+    """Return the positions of a row's black lines: its limits, and the true value if known."""
     return (*row["limits"], *(() if row["truth"] is None else (row["truth"],)))
 
 
 def axis_numbers(panel: Forest, x: Callable[[float], str], size: float = 11, room: float | None = None) -> str:
-    """Return the numbers of a forest's axis; fewer where they would collide."""
+    """Return the tick labels of a forest's axis as SVG; fewer if they would overlap."""
     ticks = [(tick, show_tick(tick, panel.style)) for tick in panel.ticks()]
     most = max(len(text) for _, text in ticks) + 2
     while room is not None and len(ticks) > 2 and most * size * 0.5 * (len(ticks) - 1) > room:
@@ -167,21 +167,21 @@ def axis_numbers(panel: Forest, x: Callable[[float], str], size: float = 11, roo
 
 
 def interval_marks(line: ForestRow, x: Callable[[float], str], panel: Forest, height: int) -> str:
-    """Draw a row as a bar with its value, equality and the limits.
+    """Return the SVG marks of a row: its interval, value, limits and the line of equality.
 
-    The numbers are safe to embed. The interval is a bar, broken where people are too few to be compared, and thin where
-    wide bars show the open range of a value; a value without an interval is hollow.
+    The numbers are safe to embed. The interval is a bar, which is dashed if there are too few people for a comparison,
+    and thin where wide bars show the open range of a value; a value without an interval is hollow.
 
     Parameters
     ----------
     line
         The row.
     x
-        Returns the position of a number, in pixels or percent.
+        A function that returns the position of a number, in pixels or percent.
     panel
-        Its forest.
+        The forest of the row.
     height
-        Of the row, in pixels.
+        The height of the row in pixels.
     """
     middle = height / 2
 

@@ -1,4 +1,4 @@
-"""The forest: values with their intervals, row by row."""
+"""The forest chart: values with their intervals, row by row."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _NUMBER = 11
 
 @dataclass(frozen=True)
 class Forest:
-    """One panel of values with intervals; a page lays it out as rows of a table, a picture as rows of marks.
+    """A panel of values with intervals, drawn as rows of a table on a page or as rows of marks in a picture.
 
     Parameters
     ----------
     title : the panel's title.
-    rows : for each value its `label`, `series`, `value`, `low`, `high`, `n`, `limits` and whether it is `small`; where
-        a value is not known exactly the two ends of what is `open`, and the `truth` where that is known.
-    labels : the labels, top first.
+    rows : for each value its `label`, `series`, `value`, `low`, `high`, `n`, `limits` and whether it is `small`; for a
+        value known only up to bounds the two ends of its `open` range, and the true value, `truth`, if known.
+    labels : the labels from top to bottom.
     series : all series in order, so that each has one colour in all panels.
     style : the format of numbers.
     zero : the position of the dashed line, if any.
     domain : the ends of the axis, if several panels share one.
-    width : of the plot, in pixels.
-    thin : whether intervals are thin lines, as thick bars show what is open.
-    dashed : what the dashed line is.
-    bars : whether values are bars from 0, and what they lack to their limits is pale.
-    black : what the black lines are.
+    width : the width of the plot in pixels.
+    thin : whether intervals are thin lines, because thick bars show open ranges.
+    dashed : the meaning of the dashed line.
+    bars : whether values are bars from 0, with the distance to their limits in a pale colour.
+    black : the meaning of the black lines.
     """
 
     title: str
@@ -67,7 +67,7 @@ class Forest:
     black: str = "the limit"
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends of the values, or of the shared axis."""
+        """Return the range of the values, or of the shared axis."""
         if self.domain is not None and self.domain[0] < self.domain[1]:
             return self.domain
         numbers = [row[name] for row in self.rows for name in ("value", "low", "high", "truth")]
@@ -86,28 +86,28 @@ class Forest:
 
     @property
     def start(self) -> str:
-        """That the axis starts elsewhere than at 0, where it does, and does not hold the line of no difference."""
+        """A note on where the axis starts if it excludes 0 and shows no line of no difference; otherwise ""."""
         first, *_, last = self.ticks()
         is_cut = (first > 0 or last < 0) and (self.zero is None or self.dashed != NO_DIFFERENCE)
         return f"axis from {show_tick(first, self.style)}" if is_cut else ""
 
     @property
     def paired(self) -> bool:
-        """Whether rows name two groups."""
+        """Whether any row compares two groups."""
         return any(row["pair"] for row in self.rows)
 
     def share(self, number: float) -> float:
-        """Return a number's position on the axis, from 0 to 1."""
+        """Return a number's position on the axis as a share from 0 to 1."""
         ticks = self.ticks()
         return min(max((number - ticks[0]) / (ticks[-1] - ticks[0]), 0), 1)
 
     @property
     def legend(self) -> Legend:
-        """Each series with its colour and its shape, if there are several."""
+        """Each series with its colour and shape; empty for a single series."""
         return looks(self.series) if len(self.series) > 1 else []
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:  # noqa: ARG002 - rows have a height of their own
-        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
+        """Return the width, the height and the SVG content of the panel; see `Panel`."""
         return _Drawing(self if titles else replace(self, title=""), width).made(legend)
 
 
@@ -126,19 +126,19 @@ def forest(
     dashed: str = NO_DIFFERENCE,
     **options: Any,
 ) -> Forest:
-    """Return one panel of values with intervals.
+    """Return a panel of values with intervals.
 
     Parameters
     ----------
     rows
-        For each value its `label` (the row), `value`, `low`, `high`, and where there are any its `series`, `n`,
-        `limits` (of thresholds), whether it is `small` and so its interval broken, what is `open` of it (two ends),
-        the `truth`, the `pair` of groups that it compares, and the people `short` of its limit. A value without an
-        interval is hollow.
+        For each value its `label` (the row), `value`, `low` and `high`, and optionally its `series`, `n`, `limits` (of
+        thresholds), whether it is `small` (its interval is then dashed), its `open` range (two ends), the true value
+        `truth`, the `pair` of compared groups, and `short`, the number of people missing to reach its limit. A value
+        without an interval is hollow.
     title
         The panel's title.
     order
-        The labels, top first; by default in order of appearance.
+        The labels from top to bottom; by default in order of appearance.
     series
         All series in order, so that each has one colour in all panels; by default in order of appearance.
     percent
@@ -148,15 +148,15 @@ def forest(
     zero
         The position of the dashed line, if any.
     domain
-        The ends of the axis, if several panels share one; by default those of the values.
+        The ends of the axis, if several panels share one; by default the range of the values.
     width
-        Of the plot, in pixels.
+        The width of the plot in pixels.
     thin
         Whether intervals are thin lines.
     dashed
-        What the dashed line is.
+        The meaning of the dashed line.
     options
-        `bars` and `black` of `Forest`.
+        The options `bars` and `black` of `Forest`.
     """
     usual = {"series": "", "low": None, "high": None, "n": None, "limits": (), "small": False}
     usual |= {"open": None, "truth": None, "pair": "", "short": None}
@@ -177,13 +177,13 @@ def forest(
 
 
 def forest_row(record: object, label: str | None, series: str | None = "") -> dict[str, Any]:
-    """Return a record as a row of a forest: its number, its own limits and its number of people."""
+    """Return a record as a row of a forest: its value, limits and number of people."""
     numbers = {name: getattr(record, name, None) for name in ("value", "low", "high", "n")}
     return {"label": label or "", "series": series or "", **numbers}
 
 
 def pair_text(group: str | None, reference: str | None, people: Mapping[str, int] | None = None) -> str:
-    """Return the two groups of a gap, with their numbers of people where these are known.
+    """Return the two groups of a gap as text, with their known numbers of people.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def pair_text(group: str | None, reference: str | None, people: Mapping[str, int
 
 
 def share_axis(panels: Sequence[Forest]) -> list[Forest]:
-    """Return panels with one axis, so that they can be compared."""
+    """Return the panels with one common axis, so that they can be compared."""
     ends = [end for panel in panels if panel.rows for end in panel.ends()]
     return [replace(panel, domain=(min(ends), max(ends))) for panel in panels] if ends else list(panels)
 
@@ -206,7 +206,7 @@ def share_axis(panels: Sequence[Forest]) -> list[Forest]:
 
 
 class _Drawing:
-    """A forest as SVG: labels on the left, marks in the middle, values on the right."""
+    """The drawing of a forest: labels on the left, marks in the middle, values on the right."""
 
     def __init__(self, panel: Forest, width: int) -> None:
         self.panel = panel
@@ -220,14 +220,14 @@ class _Drawing:
         self.top = 0.0
 
     def _texts(self, rows: Sequence[ForestRow]) -> list[str]:
-        """Return the texts beside the rows of a label: the label, and the two groups that each row compares."""
+        """Return the texts beside the rows of a label: the label, and the compared groups of each row."""
         people, several = rows[0].people or rows[0].n, len(self.panel.series) > 1
         label = rows[0].label if several else rows[0].named(several=False)
         counted = "" if people is None else f" (n\xa0=\xa0{people:,})"  # not broken within
         return [label + counted, *(row.named(several=True) for row in rows if row.pair and several)]
 
     def made(self, legend: bool) -> tuple[int, int, str]:
-        """Return the width, the height and the content of the picture."""
+        """Return the width, the height and the SVG content of the drawing."""
         named = self.panel.legend if legend else []
         self.top, head = head_of(self.panel.title, named, self.width, subtitle=self.panel.start)
         self.top += 6
@@ -245,7 +245,7 @@ class _Drawing:
         return f'<path stroke="currentColor" opacity=".14" d="{lines}"/>'
 
     def _rows(self) -> Iterator[str]:
-        """Yield the rows of each label: its text, wrapped where it is long, beside the marks of its series."""
+        """Yield the rows of each label: the wrapped text beside the marks of each series."""
         for _, rows in groupby(self.rows, lambda row: row.label):
             of_label = list(rows)
             label_end = self.top
@@ -256,7 +256,7 @@ class _Drawing:
             self.top = max(self.top, label_end) + 2
 
     def _row(self, row: ForestRow) -> str:
-        """Draw a row, and go down by its height."""
+        """Return a row as SVG, and move the top down by its height."""
         marks = interval_marks(row, self._x, self.panel, _ROW)
         value = text_at(self.width, 13, row.value_and_short, 'fill="currentColor"', anchor="end", size=_NUMBER)
         place = f'transform="translate(0 {self.top:.1f})"'

@@ -1,4 +1,4 @@
-"""The grid: the values of intersections, with a cell for each."""
+"""The grid chart: one cell for each group of an intersection, such as race by sex."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _BAR = 14
 
 @dataclass(frozen=True)
 class Grid:
-    """A cell for each group of an intersection: its value, its picture from the ends of one axis, its people.
+    """A panel with one cell per group of an intersection: its value, its interval mark and its number of people.
 
     Parameters
     ----------
-    panel : the values of one series; its labels are the groups.
+    panel : a forest with the values of one series; its labels are the groups.
     rows, columns : the parts of the groups' names.
-    groups : the group of each cell, by row and column; "" where there is none.
+    groups : the group of each cell, by row and column; "" for an empty cell.
     """
 
     panel: Forest
@@ -39,32 +39,32 @@ class Grid:
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """The title of the panel."""
         return self.panel.title
 
     @property
     def legend(self) -> Legend:
-        """None: it shows one series."""
+        """An empty legend, since a grid shows one series."""
         return []
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:  # noqa: ARG002 - cells have a height of their own
-        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
+        """Return the width, the height and the SVG content of the panel; see `Panel`."""
         panel = self if titles else replace(self, panel=replace(self.panel, title=""))
         return _Drawing(panel, width or PANEL_WIDTH + 120).made()
 
 
 def grids_of(panel: Forest, between: str) -> list[Grid]:
-    """Return a grid for each series of a panel of intersections, whose labels are two or more names.
+    """Return a grid for each series of a panel whose labels name intersections of two or more groups.
 
-    Of three names the first two are together. None is returned where a label has other parts than the others, or where
-    a grid would be too wide.
+    If labels have three names, the first two name the row together. The list is empty if labels differ in their number
+    of names, or if a grid would be too wide.
 
     Parameters
     ----------
     panel
         The values; their labels are the groups.
     between
-        What stands between the names of a label.
+        The separator between the names of a label.
     """
     parts = _parts_of(panel.labels, between)
     across, along = (tuple(dict.fromkeys(names[side] for names in parts.values())) for side in (0, 1))
@@ -85,14 +85,14 @@ def _cells(
 
 
 def _parts_of(labels: Sequence[str], between: str) -> dict[str, tuple[str, str]]:
-    """Return the names before and after the last sign of each label; none if some label has more or fewer signs."""
+    """Return each label's names before and after its last separator; empty if labels differ in their separators."""
     if len({label.count(between) for label in labels} | {0}) != 2 or any(between not in label for label in labels):
         return {}
     return {label: (before, after) for label in labels for before, after in [label.rsplit(between, 1)]}
 
 
 def _of_series(panel: Forest, name: str) -> Forest:
-    """Return the values of one series, under its name where there are several; rates from 0 as bars."""
+    """Return the forest of one series, titled by its name if there are several; bars if the axis starts at 0."""
     title = f"{panel.title}, {name}" if len(panel.series) > 1 else panel.title
     rows = tuple(row for row in panel.rows if row["series"] == name)
     axis = panel.domain or panel.ends()
@@ -100,7 +100,7 @@ def _of_series(panel: Forest, name: str) -> Forest:
 
 
 class _Drawing:
-    """A grid as SVG."""
+    """The drawing of a grid as SVG."""
 
     def __init__(self, grid: Grid, width: int) -> None:
         self.grid, self.width = grid, width
@@ -110,7 +110,7 @@ class _Drawing:
         self.top = 0.0
 
     def made(self) -> tuple[int, int, str]:
-        """Return the width, the height and the content of the picture."""
+        """Return the width, the height and the SVG content of the drawing."""
         self.top, head = head_of(self.grid.title, [], self.width, subtitle=self.grid.panel.start)
         known = {row.label: row for row in rows_of(self.grid.panel)}
         names = "".join(self._names(self.grid.columns))
@@ -125,7 +125,7 @@ class _Drawing:
         return self.labels + column * self.cell
 
     def _names(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield the names of the columns, and go down by their height."""
+        """Yield the names of the columns, and move the top down by their height."""
         broken = [wrap(name, letters(self.cell - 8)) for name in names]
         for column, lines in enumerate(broken):
             for number, line in enumerate(lines):
@@ -133,7 +133,7 @@ class _Drawing:
         self.top += max(map(len, broken)) * LINE + 6
 
     def _row(self, name: str, cells: Sequence[ForestRow | None]) -> str:
-        """Return a row of cells under a thin line, and go down by its height."""
+        """Return a row of cells below a thin line, and move the top down by its height."""
         lines = wrap(name, letters(self.labels - 8))
         parts = [f'<path stroke="currentColor" opacity=".14" d="M0 {self.top:.1f}H{self.width}"/>']
         parts.append(f'<g font-size="{TEXT}" fill="currentColor">')
@@ -145,7 +145,7 @@ class _Drawing:
         return "".join([*parts, "</g>"])
 
     def _texts(self, cell: ForestRow | None) -> Iterator[str]:
-        """Yield a cell's value, its people and how many are missing, in lines that fit."""
+        """Yield a cell's value, its number of people and the number missing, in lines that fit."""
         if cell is None:
             yield DASH
             return
@@ -161,7 +161,7 @@ class _Drawing:
         yield line
 
     def _cell(self, left: float, cell: ForestRow | None, texts: Sequence[str]) -> Iterator[str]:
-        """Yield a cell: its texts, and its picture below them."""
+        """Yield a cell: its texts, and its interval mark below them."""
         for number, text in enumerate(texts):
             yield _line(left, self.top + 14 + number * LINE, text)
         if cell is not None and cell.known:
@@ -181,7 +181,7 @@ class _Drawing:
 
 
 def _line(x: float, y: float, text: str) -> str:
-    """Return a text in the look of its row."""
+    """Return a text as SVG in the style of its row."""
     return f'<text x="{x:.0f}" y="{y:.0f}">{escape(showable(text))}</text>'
 
 

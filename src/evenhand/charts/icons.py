@@ -1,4 +1,4 @@
-"""Icons of 100 people for each group: how many of them a decision is wrong about, in two ways."""
+"""Icon charts of 100 people per group, which show two kinds of wrong decisions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _SMALLER = 0.68
 
 @dataclass(frozen=True)
 class OfHundred:
-    """A group of 100 people: its name and size, and how many are drawn solid and as outlines.
+    """A group scaled to 100 people: its name and size, and the numbers drawn as solid and as outlined icons.
 
-    `solid_people` and `hollow_people` are the people themselves: how many, and of how many.
+    `solid_people` and `hollow_people` are the unscaled numbers: the affected people, and the people they are counted
+    among.
     """
 
     group: str
@@ -31,7 +32,7 @@ class OfHundred:
     hollow_people: tuple[int, int] = (0, 0)
 
     def told(self, solid: str, hollow: str) -> tuple[str, str]:
-        """Return both numbers in words, with the people themselves.
+        """Return both numbers of 100 as text, with the unscaled numbers of people.
 
         Examples
         --------
@@ -45,20 +46,20 @@ class OfHundred:
 
 
 def _told(number: int, people: tuple[int, int], what: str) -> str:
-    """Return a number of 100, and the people; where it is rounded to nobody, that it is fewer than one."""
+    """Return a number of 100 as text with the unscaled numbers; "fewer than 1" if it was rounded down to 0."""
     rounded = "fewer than 1" if number == 0 and people[0] else f"{number}"
     return f"{rounded} {what}" + (f" ({people[0]:,} of {people[1]:,})" if people[1] else "")
 
 
 @dataclass(frozen=True)
 class Icons:
-    """One panel of groups of 100 people.
+    """A panel of groups, each drawn as 100 people.
 
     Parameters
     ----------
     title : the panel's title.
     groups : the groups, in order.
-    solid, hollow : what people drawn in either way are; the others are pale.
+    solid, hollow : the meaning of solid and of outlined icons; all other icons are pale.
     """
 
     title: str
@@ -68,11 +69,11 @@ class Icons:
 
     @property
     def legend(self) -> Legend:
-        """None: each group says its numbers."""
+        """An empty legend, since each group states its numbers."""
         return []
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:  # noqa: ARG002 - people have a size of their own
-        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
+        """Return the width, the height and the SVG content of the panel; see `Panel`."""
         panel = self if titles else replace(self, title="")
         wide = width or 2 * (_BLOCK + _GAP)
         top, head = head_of(panel.title, [], wide)
@@ -91,7 +92,7 @@ class Icons:
         return wide, ceil(top), "".join([*texts, *_drawn(people, scale)])
 
     def _texts(self, group: OfHundred, width: float) -> Iterator[str]:
-        """Yield the lines above a group: its name, its size, and its numbers of 100."""
+        """Yield the lines above a group: its name, its size, and its two numbers of 100."""
         for text in (
             group.group or " ",
             f"n = {group.n:,}",
@@ -101,7 +102,7 @@ class Icons:
 
 
 def _scale(width: int, groups: int) -> float:
-    """Return the size of people: smaller where all groups then stand in one row."""
+    """Return the scale of the icons, smaller if all groups then fit into one row."""
     whole = groups * (_BLOCK + _GAP) - _GAP
     return _SMALLER if _SMALLER * whole <= width < whole else 1.0
 
@@ -112,9 +113,9 @@ def _line(left: float, top: float, number: int, text: str) -> str:
 
 
 def _runs(left: float, top: float, group: OfHundred) -> Iterator[tuple[str, float, float, int]]:
-    """Yield neighbours of one look in a row: first the solid people, then the outlines, then the pale ones.
+    """Yield runs of neighbouring equal icons in a row: first solid, then outlined, then pale icons.
 
-    Of each: the look, the place of the first one, and how many there are.
+    Each run consists of the style, the position of the first icon (x, y), and the number of icons.
     """
     looks = ["solid"] * group.solid + ["hollow"] * group.hollow
     looks += ["pale"] * (100 - len(looks))
@@ -127,9 +128,10 @@ def _runs(left: float, top: float, group: OfHundred) -> Iterator[tuple[str, floa
 
 
 def _drawn(runs: Sequence[tuple[str, float, float, int]], scale: float) -> Iterator[str]:
-    """Yield all people as dots, a head over shoulders: neighbours are one line of dashes of no length.
+    """Yield all icons as SVG; an icon is a dot for the head and a dot for the shoulders.
 
-    Outlines are people with smaller ones on them in the colour of the ground.
+    A run of icons is one dashed line whose dashes have length 0. An outlined icon is an icon with a smaller one on top
+    in the background colour.
     """
     size = "" if scale == 1 else f' transform="scale({scale})"'
     yield f'<g{size} fill="none" stroke="currentColor" stroke-linecap="round" stroke-dasharray="0 {_ACROSS}">'

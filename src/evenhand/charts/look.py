@@ -1,4 +1,4 @@
-"""The common look of charts: colours, shapes, text, axes, marks and legends.
+"""The common style of charts: colours, shapes, text, axes, marks and legends.
 
 Series differ in colour and in shape, so that no reader depends on colour alone.
 """
@@ -41,29 +41,29 @@ Legend = list[tuple[str, str, str]]
 
 
 class Panel(Protocol):
-    """A chart that draws itself."""
+    """A chart that can be drawn as SVG."""
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """The title of the chart."""
 
     @property
     def legend(self) -> Legend:
-        """The series with their colours and shapes; none for a single one."""
+        """The series with their colours and shapes; empty for a single series."""
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
-        """Return the panel as SVG: its width, its height and its content.
+        """Return the width, the height and the SVG content of the panel.
 
         Parameters
         ----------
         width
-            Of the whole picture; 0 for what the panel asks for.
+            The width of the whole drawing in pixels; 0 for the panel's default.
         height
-            At most, of the plot; 0 for what the panel asks for.
+            The largest height of the plot in pixels; 0 for the panel's default.
         legend
-            Whether it holds a legend.
+            Whether the drawing includes a legend.
         titles
-            Whether it holds its title and those of its axes.
+            Whether the drawing includes the titles of the panel and its axes.
         """
 
 
@@ -73,15 +73,15 @@ _places: ContextVar[dict[str, int] | None] = ContextVar("places", default=None)
 
 @contextmanager
 def same_looks(first: Sequence[str] = (), *others: Sequence[str]) -> Iterator[None]:
-    """Give each series one colour and one shape in all charts that are drawn within.
+    """Give each series the same colour and shape in all charts drawn within this context.
 
     Parameters
     ----------
     first
-        Series that have the first colours.
+        The series with the first colours.
     others
-        Series that are never in one chart with those of another set: each set starts after `first`. Series in no set
-        are added when they are first drawn.
+        Sets of series that never share a chart with another set; the colours of each set start after `first`. Series in
+        no set are added when they are first drawn.
     """
     places = {name: len(first) + place for names in others for place, name in enumerate(names)}
     token = _places.set(places | {name: place for place, name in enumerate(first)})
@@ -92,7 +92,7 @@ def same_looks(first: Sequence[str] = (), *others: Sequence[str]) -> Iterator[No
 
 
 def looks(series: Sequence[str]) -> Legend:
-    """Return each series with its colour and its shape: no two in a chart have the same, as long as they suffice.
+    """Return each series with its colour and shape, without repetition in a chart as long as they suffice.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def looks(series: Sequence[str]) -> Legend:
 
 
 def ends_of(numbers: Iterable[float | None]) -> tuple[float, float]:
-    """Return the ends of an axis that holds all numbers."""
+    """Return the ends of an axis that contains all numbers."""
     finite = [number for number in numbers if number is not None]
     low, high = min(finite, default=0.0), max(finite, default=1.0)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
@@ -142,17 +142,17 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 
 def text_width(text: str, size: float = TEXT) -> float:
-    """Return about how wide a text is, in pixels."""
+    """Return the approximate width of a text in pixels."""
     return len(text) * size * _LETTER
 
 
 def letters(width: float, size: float = TEXT) -> int:
-    """Return how many letters fit into a width; at least ten."""
+    """Return the number of letters that fit into a width, at least ten."""
     return max(10, int(width / (size * _LETTER)))
 
 
 def text_at(x: float, y: float, text: str, look: str = SOFT, *, anchor: str = "start", size: float = TEXT) -> str:
-    """Return a text as SVG; `y` is its baseline.
+    """Return a text as SVG with its baseline at `y`.
 
     Examples
     --------
@@ -183,7 +183,7 @@ _OUTLINES = {
 
 
 def mark_path(shape: str, colour: str, places: Sequence[tuple[float, float]], *, small: bool = False) -> str:
-    """Return the markers of a series as one path; a circle is the round cap of a line of no length.
+    """Return the markers of a series as one SVG path; a circle is the round cap of a line of length 0.
 
     Examples
     --------
@@ -197,12 +197,12 @@ def mark_path(shape: str, colour: str, places: Sequence[tuple[float, float]], *,
 
 
 def solid_path(shape: str, colour: str, x: float, y: float) -> str:
-    """Return one marker."""
+    """Return one solid marker as SVG."""
     return mark_path(shape, colour, [(x, y)])
 
 
 def hollow_path(shape: str, colour: str, x: float, y: float) -> str:
-    """Return a marker as an outline."""
+    """Return one outlined marker as SVG."""
     outline = _OUTLINES.get(shape, _OUTLINES["circle"])
     return f'<path fill="none" stroke="{colour}" stroke-width="1.6" d="M{x:g} {y:g}{outline}"/>'
 

@@ -1,4 +1,4 @@
-"""Panels as accessible SVG, and pictures of several panels for notebooks and files."""
+"""Accessible SVG of panels, and pictures of several panels for notebooks and files."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def to_svg(
     width: int = 0,
     height: int = 0,
 ) -> str:
-    """Return a panel as inline SVG.
+    """Return a panel as accessible inline SVG.
 
     Parameters
     ----------
     panel
         A panel, or a picture of several.
     title, description
-        What screen readers say in place of the picture.
+        The texts that screen readers read instead of the picture.
     name
-        The start of its identifiers; unique on the page.
+        The prefix of the SVG's identifiers, unique on the page.
     legend
-        Whether it has a legend of its own.
+        Whether the SVG includes a legend.
     titles
-        Whether it has its title and those of its axes.
+        Whether the SVG includes the titles of the panel and its axes.
     width, height
-        The width of the picture, and the most height of its plot; 0 for what the panel asks for.
+        The width of the picture, and the largest height of its plot; 0 for the panel's defaults.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def to_svg(
 
 
 def legend_of(panels: Sequence[Panel]) -> Legend:
-    """Return the series of a figure with colour and shape, if all its panels have the same; else nothing."""
+    """Return the common legend of a figure's panels; empty if their legends differ."""
     legends = {tuple(panel.legend) for panel in panels}
     return list(legends.pop()) if len(legends) == 1 else []
 
 
 def columns_for(panels: int) -> int:
-    """Return the number of columns of panels for which none is alone in the last row.
+    """Return a number of columns that leaves no panel alone in the last row.
 
     Examples
     --------
@@ -84,14 +84,14 @@ def columns_for(panels: int) -> int:
 
 @dataclass(frozen=True)
 class Picture:
-    """All panels of a figure in one picture; a notebook shows it, `save` writes it.
+    """All panels of a figure in one picture, which notebooks show and `save` writes.
 
     Parameters
     ----------
-    title : its title.
+    title : the title of the picture.
     panels : the panels, in rows.
     subtitle : a line below the title.
-    description : what screen readers say in place of it.
+    description : the text that screen readers read instead of the picture.
     """
 
     title: str
@@ -101,11 +101,11 @@ class Picture:
 
     @property
     def legend(self) -> Legend:
-        """The series, if all panels have the same."""
+        """The common legend of all panels; empty if their legends differ."""
         return legend_of(self.panels)
 
     def drawn(self, width: int, height: int, *, legend: bool = True, titles: bool = True) -> tuple[int, int, str]:
-        """Return the picture as SVG: its width, its height and its content; `width` and `height` are of each panel."""
+        """Return the width, the height and the SVG content of the picture, for panels of this size."""
         apart = legend and not self.legend
         made = [panel.drawn(width, height, legend=apart, titles=titles) for panel in self.panels]
         columns = columns_for(len(made))
@@ -124,12 +124,12 @@ class Picture:
         return whole + 2 * _MARGIN, ceil(top) + 2 * _MARGIN, body
 
     def to_svg(self, *, name: str | None = None) -> str:
-        """Return it as SVG; `name` starts its identifiers, and is unique on a page."""
+        """Return the picture as SVG; `name` is the prefix of its identifiers, unique on a page."""
         description = f"{self.subtitle} {self.description}".strip()
         return to_svg(self, self.title, description, name=name or f"picture-{next(_numbers)}")
 
     def to_png(self) -> bytes:
-        """Return it as a PNG at twice the screen's resolution, on white."""
+        """Return the picture as PNG at twice the screen's resolution, on white."""
         require_extra("vl_convert", "png", "PNG")
         import vl_convert
 
@@ -137,7 +137,7 @@ class Picture:
         return drawn
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it to a file, `.svg` or `.png`, and return its path.
+        """Write the picture to an `.svg` or `.png` file, and return its path.
 
         Examples
         --------
@@ -157,7 +157,7 @@ class Picture:
 
 
 def _on_white(svg: str) -> str:
-    """Return an SVG in black on white, instead of the colours of its page."""
+    """Return an SVG in black on white, independent of the colours of its page."""
     start = svg.index("<title")
     ground = '<rect width="100%" height="100%" fill="#fff"/>'
     return f"{svg[:start]}{ground}{svg[start:]}".replace("currentColor", "#000")

@@ -1,4 +1,4 @@
-"""The slope chart: numbers before and now, joined by a line, with their names at its end."""
+"""The slope chart: numbers before and now, joined by lines, with names at their ends."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ _BOLD = ' font-weight="600"'
 
 @dataclass(frozen=True)
 class Slopes:
-    """One panel of numbers before and now.
+    """A panel of numbers before and now.
 
     Parameters
     ----------
     title : the panel's title.
-    rows : for each number its `label`, `series`, `old`, `new` and whether its change is `clear`; others are thin.
+    rows : for each number its `label`, `series`, `old`, `new` and whether its change is `clear`; unclear changes are
+        thin lines.
     series : all series in order.
-    names : of both sides.
+    names : the names of both sides.
     style : the format of numbers.
-    limits : the positions of level lines.
+    limits : the positions of horizontal lines.
     """
 
     title: str
@@ -49,18 +50,18 @@ class Slopes:
 
     @property
     def legend(self) -> Legend:
-        """Each series with its colour and its shape, if there are several."""
+        """Each series with its colour and shape; empty for a single series."""
         return looks(self.series) if len(self.series) > 1 else []
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
-        """Return the panel as SVG: its width, its height and its content; see `Panel`."""
+        """Return the width, the height and the SVG content of the panel; see `Panel`."""
         panel = self if titles else replace(self, title="")
         least = max(height or _LEAST_HEIGHT, ceil(1.6 * LINE * len(self.rows)))
         return _Drawing(panel, width or _WIDTH, least).made(legend)
 
 
 class _Drawing:
-    """A slope chart as SVG: numbers on the left, lines, numbers and names on the right."""
+    """The drawing of a slope chart: old numbers on the left, lines, new numbers and names on the right."""
 
     def __init__(self, panel: Slopes, width: int, height: int) -> None:
         self.panel, self.width, self.height = panel, width, height
@@ -73,7 +74,7 @@ class _Drawing:
         self.top = 0.0
 
     def made(self, legend: bool) -> tuple[int, int, str]:
-        """Return the width, the height and the content of the picture."""
+        """Return the width, the height and the SVG content of the drawing."""
         self.top, head = head_of(self.panel.title, self.panel.legend if legend else [], self.width)
         sides = zip((self.left, self.right), ("end", "start"), self.panel.names, strict=True)
         names = [text_at(x, self.top + LINE, name, anchor=anchor) for x, anchor, name in sides]
@@ -86,7 +87,7 @@ class _Drawing:
         return round(self.top + self.height * (1 - (number - self.first) / (self.last - self.first)), 1)
 
     def _frame(self) -> Iterator[str]:
-        """Yield the two sides, the line of 0, and the limits."""
+        """Yield the two vertical sides, the line of 0, and the limits."""
         sides = "".join(f"M{x:.1f} {self.top:.1f}v{self.height}" for x in (self.left, self.right))
         across = "".join(f"M{self.left:.1f} {self._y(limit)}H{self.right:.1f}" for limit in self.panel.limits)
         yield f'<path stroke="currentColor" opacity=".25" d="{sides}M{self.left:.1f} {self._y(0.0)}H{self.right:.1f}"/>'
@@ -94,7 +95,7 @@ class _Drawing:
             yield f'<path stroke="currentColor" stroke-width="1.6" d="{across}"/>'
 
     def _line(self, row: Mapping[str, Any]) -> str:
-        """Return a line with its two marks; thin and broken where its change may be chance."""
+        """Return a line with its two markers; thin and dashed for a change that may be due to chance."""
         _, colour, shape = next(look for look in looks(self.panel.series) if look[0] == row["series"])
         ends = [(round(self.left, 1), self._y(row["old"])), (round(self.right, 1), self._y(row["new"]))]
         path = "M" + "L".join(f"{x} {y}" for x, y in ends)
@@ -102,7 +103,7 @@ class _Drawing:
         return f'<path fill="none" stroke="{colour}" {look} d="{path}"/>' + mark_path(shape, colour, ends)
 
     def _texts(self, side: str, anchor: str) -> Iterator[str]:
-        """Yield the numbers of a side, the new ones with their names, none over another, and lines to their marks."""
+        """Yield the numbers of a side (new numbers with names) without overlap, and lines to their markers."""
         mark, step = (self.left, -_LEAD) if side == "old" else (self.right, _LEAD)
         ranked = sorted(self.panel.rows, key=lambda row: -row[side])
         places = _apart([self._y(row[side]) for row in ranked], self.top, self.top + self.height)
@@ -116,7 +117,7 @@ class _Drawing:
             yield text_at(mark + step * 1.2, y + 4, text, look, anchor=anchor)
 
     def _fitting(self, text: str) -> str:
-        """Return a text as far as it fits on the right."""
+        """Return a text, truncated to fit on the right."""
         most = letters(self.width - self.right - _LEAD)
         return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -128,7 +129,7 @@ class _Drawing:
 
 
 def _apart(places: Sequence[float], first: float, last: float) -> list[float]:
-    """Return places, from the top down, at least a line apart, moved as little as needed.
+    """Return positions, from the top down, at least one line height apart and moved as little as possible.
 
     Examples
     --------
