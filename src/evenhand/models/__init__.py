@@ -1,4 +1,4 @@
-"""Models fitted by evenhand, and out-of-fold scores, for data without scores."""
+"""Models fitted by evenhand with out-of-fold scores, for data without scores."""
 
 from evenhand.models.estimators import ModelsSettings, fitted
 from evenhand.models.folds import cross_predict

@@ -1,4 +1,4 @@
-"""Estimators by a short name, with settings that give equal numbers on any number of threads."""
+"""Estimators by a short name, with settings that give the same results for any number of threads."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class ChancePredictor(Protocol):
     """A fitted classifier with probabilities, as in scikit-learn."""
 
     def predict_proba(self, features: Any, /) -> npt.ArrayLike:
-        """Return the probability of each class, for each row of the features."""
+        """Return the probability of each class for each row of the features."""
 
 
 class Estimator(Predictor, Protocol):
     """A model with `fit`, as in scikit-learn."""
 
     def fit(self, features: Any, outcome: Any, /) -> Self:
-        """Fit the model, and return it."""
+        """Fit the model and return it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +53,10 @@ class Recipe:
 
     Parameters
     ----------
-    module, name : the location of its class.
-    regressor : the class for numeric outcomes; empty if it predicts yes or no only.
+    module, name : the module and the name of its class.
+    regressor : the class for numeric outcomes; None if it only predicts yes or no.
     settings : our settings, which a user may change.
-    fixed : settings for equal numbers on any number of threads, or for quiet; not to be changed.
+    fixed : settings that a user may not change, for the same results on any number of threads or for less output.
     seeded : whether it draws random numbers.
     scaled : whether numbers are standardised first.
     """
@@ -71,7 +71,7 @@ class Recipe:
 
     @property
     def package(self) -> str:
-        """The package that must be installed."""
+        """The name of the required package."""
         return self.module.partition(".")[0]
 
 
@@ -153,16 +153,16 @@ def make_pipeline(
 ) -> Pipeline:
     """Return an unfitted scikit-learn pipeline: prepared columns, then the estimator.
 
-    Columns of text, which come as codes, become one column of 0 and 1 for each code seen in training; a code never
-    seen is 0 in all of them. Numbers stay as they are, or are standardised where the estimator needs it.
+    Text columns, passed as codes, become one 0/1 column for each code in the training rows; an unseen code is 0 in all
+    of them. Numbers stay unchanged, or are standardised if the estimator needs it.
 
     Parameters
     ----------
     name : a key of `ESTIMATORS`.
-    settings : the library's own names and values, instead of ours.
+    settings : settings by the library's names, which replace ours.
     seed : the same seed gives the same fit.
-    text, numbers : positions of the text and of the numeric columns.
-    regressor : whether the outcome is a number rather than yes or no.
+    text, numbers : indices of the text columns and of the numeric columns.
+    regressor : whether the outcome is numeric instead of yes or no.
 
     Examples
     --------
@@ -222,9 +222,9 @@ def small_seed(seed: int) -> int:
 
 
 def scores_of(pipeline: Predictor, matrix: FloatArray) -> FloatArray:
-    """Return a fitted pipeline's scores in [0, 1]: the probability of a positive, or a number clipped to 0 and 1.
+    """Return a fitted pipeline's scores: the probability of a positive, or predictions clipped to [0, 1].
 
-    They have nine decimals: the last of sixteen depend on the processor, and would make its results its own.
+    Scores are rounded to nine decimals, because further decimals depend on the processor.
     """
     chances = getattr(pipeline, "predict_proba", None)
     scores = np.clip(pipeline.predict(matrix), 0.0, 1.0) if chances is None else chances(matrix)[:, 1]
@@ -235,14 +235,14 @@ def scores_of(pipeline: Predictor, matrix: FloatArray) -> FloatArray:
 
 
 class Search(Settings):
-    """A randomised search of settings: cross-validates some combinations of the grid, and fits the best.
+    """A randomised search that cross-validates some combinations of settings and fits the best one.
 
     Parameters
     ----------
-    grid : the values to try, for each setting of the estimator.
-    iterations : the number of combinations to try; all, if there are fewer.
-    folds : the number of parts of the training rows for judging a combination.
-    metric : the metric that the best one maximises.
+    grid : the values to try for each setting of the estimator.
+    iterations : the largest number of combinations to try.
+    folds : the number of cross-validation folds of the training rows.
+    metric : the metric to maximise.
 
     References
     ----------
@@ -274,7 +274,7 @@ class Fit(Settings):
     Parameters
     ----------
     estimator : the estimator's short name; by default the model's own name.
-    settings : settings of the estimator, by its library's names; ours are filled in.
+    settings : settings of the estimator by its library's names; our defaults are added.
     search : a randomised search of settings, with its grid.
 
     Examples
@@ -375,23 +375,23 @@ def _fit(name: object, fit: object) -> object:
 def fitted(
     model: Predictor | ChancePredictor, X: PeopleFeatures, *, positive: Scalar | None = None
 ) -> npt.NDArray[Any]:
-    """Return a fitted model's predictions for people, as an array to audit.
+    """Return a fitted model's predictions for people as an array for an audit.
 
     Parameters
     ----------
     model
         Any object with `predict_proba` or `predict`, as in scikit-learn: a two-class classifier, a regressor, or a
-        pipeline of one. For a regressor give the table `outcome_kind="number"`.
+        pipeline of one. For a regressor, pass `outcome_kind="number"` to the table.
     X
-        The features of the people of the table, in the order of its rows. Not those that the model was fitted to: on
-        its own training rows every model looks better than it is.
+        The features of the people of the table, in the order of its rows. Do not pass training rows, on which every
+        model looks better than it is.
     positive
-        The class whose probability is the score; by default the second of the model's classes, in scikit-learn's order.
+        The class whose probability is the score; by default the second of the model's classes.
 
     Returns
     -------
     numpy.ndarray
-        The probability of the positive class if the model gives one, else its decisions, or its numbers.
+        The probability of the positive class if the model provides one, otherwise its decisions or its numbers.
 
     Examples
     --------
@@ -430,7 +430,7 @@ def _predictions(model: Predictor | ChancePredictor, features: PeopleFeatures, p
 
 
 def _positive_class(name: str, classes: list[Any], positive: object) -> object:
-    """Return the class whose probability is the score: the named one, or else the second."""
+    """Return the class whose probability is the score: `positive`, or by default the second class."""
     if len(classes) != 2:
         raise ConfigError(
             "the model {name} knows {number} classes; a prediction is about two: give one score.",

@@ -1,11 +1,11 @@
-"""Features as a numeric matrix, for every audit and every model; and the rows that models are fitted to.
+"""Features as a numeric matrix for every audit and model, and the rows to which models are fitted.
 
 - Numbers stay as they are.
-- Truth values are 0 and 1: columns of true and false, and text that says nothing but true and false (as files have it).
-- Any other text is coded by its rank among the distinct texts, which are its labels.
-- What is missing or blank is nan.
+- Truth values are 0 and 1: boolean columns, and text columns that contain only true and false (as in files).
+- Other text is coded by its rank among the distinct texts, which are its labels.
+- Missing and blank values are nan.
 
-To an estimator, text and truth values are categories, and everything else is a number.
+Estimators treat text and truth values as categories, and all other values as numbers.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ TRUTH_LABELS = ("false", "true")
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """One column of a feature matrix.
+    """A column of a feature matrix.
 
     Parameters
     ----------
-    name : the column.
+    name : the name of the column.
     kind : its kind of values.
-    labels : the meaning of the codes 0, 1 ..., for text and truth values; empty for numbers.
+    labels : the meanings of the codes 0, 1 ... of text and truth values; empty for numbers.
     distinct : the distinct numbers or codes, in order.
     integer : whether the column has an integer type.
     """
@@ -56,7 +56,7 @@ class Feature:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMatrix:
-    """Features of rows.
+    """A numeric matrix of features, with the meaning of its columns.
 
     Parameters
     ----------
@@ -74,17 +74,17 @@ class FeatureMatrix:
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """The meaning of the codes of each categorical feature."""
+        """The meanings of the codes of each categorical feature."""
         return {feature.name: feature.labels for feature in self.features if feature.kind != "number"}
 
     @property
     def categories(self) -> list[int]:
-        """Positions of the features that an estimator treats as categories: text and truth values."""
+        """The indices of features that an estimator treats as categories: text and truth values."""
         return [position for position, feature in enumerate(self.features) if feature.kind != "number"]
 
     @property
     def numbers(self) -> list[int]:
-        """Positions of the features that are numbers."""
+        """The indices of numeric features."""
         return [position for position, feature in enumerate(self.features) if feature.kind == "number"]
 
     @property
@@ -95,7 +95,7 @@ class FeatureMatrix:
     def refuse_missing(
         self, rows: BoolArray | None = None, advice: str | Message = "fill them, or drop them with `missing='drop'`"
     ) -> None:
-        """Raise a `DataError` with the number of missing values of each feature in these rows, if there are any."""
+        """Raise a `DataError` if values are missing in these rows, with their number for each feature."""
         absent = np.isnan(self.values) if rows is None else np.isnan(self.values) & rows[:, None]
         problems = [
             problem(
@@ -113,11 +113,11 @@ class FeatureMatrix:
 
 
 def read_features(columns: Mapping[str, Coded | FloatArray], rows: int) -> FeatureMatrix:
-    """Convert columns of one table to a matrix; raise one error for all columns that no model could use.
+    """Return the columns of one table as a matrix; raise one error for all unusable columns.
 
     Parameters
     ----------
-    columns : codes into values, as from `Table.coded_rows`, or numbers, by name of the feature.
+    columns : the columns by name of the feature: codes with values, as from `Table.coded_rows`, or numbers.
     rows : the number of rows.
 
     Examples
@@ -186,15 +186,15 @@ def _feature(name: str, column: Coded | FloatArray) -> tuple[Feature, FloatArray
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The rows of the data for models, in the order of the data.
+    """The rows of the data for fitting models, in the order of the data.
 
     Parameters
     ----------
     source : the opened data.
     features : the features of all rows.
     outcome : whether the outcome is positive.
-    usable : rows without missing values and with a survey weight above 0; only they are used.
-    by_id : positions of all rows in the order of their ids, or of the data without ids.
+    usable : mask of rows without missing values and with a survey weight above 0; only these are used.
+    by_id : the row indices sorted by id; without ids, in the order of the data.
     ids : the ids of the data, or None.
     """
 
@@ -207,11 +207,11 @@ class Training:
 
     @property
     def matrix(self) -> FloatArray:
-        """The features as numbers."""
+        """The features as a numeric matrix."""
         return self.features.values
 
     def digest(self) -> str:
-        """Return one SHA-256 of the used rows' features and outcome, independent of their order."""
+        """Return a SHA-256 of the used rows' features and outcome, independent of the order of rows."""
         columns: dict[str, Any] = {"outcome": self.outcome[self.usable]}
         for feature, values in zip(self.features.features, self.matrix[self.usable].T, strict=True):
             is_number = feature.kind == "number"
@@ -221,7 +221,7 @@ class Training:
 
 
 def read_training(data: TableData, options: FileOptions, roles: Roles, features: Sequence[str]) -> Training:
-    """Read features and outcome into memory; missing values raise, or make a row unusable on request."""
+    """Read features and outcome into memory; missing values raise, or exclude a row on request."""
     _require_roles(roles, features)
     try:
         return _read(open_source(data, options), roles, tuple(features))
@@ -304,7 +304,7 @@ def _expressions(roles: Roles, features: Sequence[str], kinds: Mapping[str, Kind
 
 
 def _feature_expression(name: str, kind: Kind) -> nw.Expr:
-    """Return numbers with nan, or text with "", for missing values: rows are fetched in order, not coded."""
+    """Return an expression for a feature, with nan or "" for missing values."""
     if kind in NUMBERS:
         return nw.col(name).cast(nw.Float64).fill_null(float("nan"))
     blank = nw.when(is_absent(name, kind, portable=False)).then(nw.lit(""))

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions: scores from models fitted to other people, and a table with such scores."""
+"""Out-of-fold predictions: scores from models fitted to other people, and a table with these scores."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def cross_predict(
     seed: int = 0,
     missing: Literal["error", "drop"] = "error",
 ) -> NativeFrame:
-    """Fit models to an outcome and score every row by k-fold cross-validation.
+    """Return scores of every row from models fitted by k-fold cross-validation.
 
-    The rows are dealt into `folds` parts, each with the same share of positive outcomes. Each part is scored by
-    models fitted to the other parts, so no score was fitted to the row it belongs to. All models have the same parts.
+    The rows are divided into `folds` parts with equal shares of positive outcomes. Each part is scored by models fitted
+    to the other parts, so no row is scored by a model fitted to it. All models use the same parts.
 
     Parameters
     ----------
@@ -68,24 +68,24 @@ def cross_predict(
         Estimators: logistic, random_forest, decision_tree, xgboost, lightgbm, gradient_boosting, lasso, linear.
     id
         Column that identifies a row. With it the scores do not depend on the order of the rows; without it rows are
-        told apart by their position, and another order gives other folds.
+        identified by their position, and another order gives different folds.
     folds, seed
-        Number of parts, and the seed of the parts and of the estimators.
+        The number of parts, and the seed of the parts and of the estimators.
     missing
-        What to do with rows whose outcome or feature is missing: 'error', or 'drop', which leaves them out of the
-        fits and gives them no score.
+        The treatment of rows with a missing outcome or feature: 'error' raises, 'drop' excludes them from the fits and
+        leaves their scores missing.
 
     Returns
     -------
     pandas.DataFrame, polars.DataFrame, pyarrow.Table or dict
-        A column of scores in [0, 1] for each model, in the order of the rows of `data`, after the ids where there is
-        an `id`; in the library of `data`, or as a dict of arrays where `data` is a mapping. A score is the predicted
-        chance of a positive outcome; the predictions of lasso and linear are cut off at 0 and 1.
+        A column of scores in [0, 1] for each model, in the order of the rows of `data`, after the ids if `id` is set;
+        in the library of `data`, or as a dict of arrays if `data` is a mapping. A score is the predicted probability of
+        a positive outcome; predictions of lasso and linear are clipped to 0 and 1.
 
     Notes
     -----
-    Each fit runs on one thread, so the scores are the same on any number of them. Survey weights are not used.
-    Files and frames of engines that keep no order of rows need an `id` to put the scores back.
+    Each fit runs on one thread, so the scores do not depend on the number of threads. Survey weights are not used.
+    Files and frames of engines without an order of rows need an `id` to match the scores to the rows.
 
     References
     ----------
@@ -138,9 +138,9 @@ def out_of_fold(
 
 
 def deal(outcome: BoolArray, folds: int) -> IntArray:
-    """Return the fold of each row: sort rows by outcome, then assign folds in turn.
+    """Return the fold of each row, assigned in turn to the rows sorted by outcome.
 
-    So the sizes of the parts differ by one at most, and so do their numbers of positive outcomes.
+    The sizes of the folds differ by at most one, and so do their numbers of positive outcomes.
 
     Examples
     --------
@@ -155,13 +155,13 @@ def deal(outcome: BoolArray, folds: int) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True)
 class _FitTask:
-    """The data of a fit, which can be sent to other processes.
+    """The data of one fit, in a form that can be sent to other processes.
 
     Parameters
     ----------
-    features, outcome : of all rows.
+    features, outcome : the features and the outcome of all rows.
     name, fit, seed : the model, its settings, and its seed.
-    fitted_to, held_out : the rows that the model is fitted to, and those that it scores.
+    fitted_to, held_out : the rows for fitting, and the rows to be scored.
     """
 
     features: FeatureMatrix
@@ -188,7 +188,7 @@ def _fit_task(
 
 
 def _fitted_scores(task: _FitTask) -> FloatArray:
-    """Return the scores of the held-out rows by a model fitted to the others."""
+    """Return the scores of the held-out rows from a model fitted to all other rows."""
     features, fit = task.features, task.fit
     text, numbers = features.categories, features.numbers
     pipeline: Estimator = make_pipeline(fit.estimator, fit.settings, seed=task.seed, text=text, numbers=numbers)
@@ -213,7 +213,7 @@ _SCORERS = {"weighted_f1": "f1_weighted", "accuracy": "accuracy", "auc": "roc_au
 
 
 def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
-    """Return a pipeline that searches its settings when it is fitted."""
+    """Return a pipeline that searches for its best settings when it is fitted."""
     from sklearn.model_selection import ParameterGrid, RandomizedSearchCV, StratifiedKFold
 
     search = fit.search
@@ -241,7 +241,7 @@ def searched(pipeline: Pipeline, fit: Fit, seed: int) -> RandomizedSearchCV:
 
 
 def judged_on_split(training: Training, settings: ModelsSettings) -> Message:
-    """Fit every model to a share of the rows, and return its accuracy and weighted F1 on the others."""
+    """Return a message with every model's accuracy and weighted F1 on held-out rows after one split."""
     assert settings.split is not None  # noqa: S101
     rng = np.random.default_rng(settings.seed)
     rows = rng.permutation(training.by_id[training.usable[training.by_id]])
@@ -262,7 +262,7 @@ def judged_on_split(training: Training, settings: ModelsSettings) -> Message:
 
 
 def weighted_f1(truth: BoolArray, selected: BoolArray) -> float:
-    """Return the mean F1 of both classes, weighted by their numbers of people; F1 of 0/0 is 0.
+    """Return the mean F1 of both classes, weighted by their numbers of people; 0/0 counts as 0.
 
     Examples
     --------
@@ -293,12 +293,12 @@ def _require_both(outcome: BoolArray, folds: int) -> None:
 def add_models(
     table: Table, arguments: Mapping[str, Any], settings: ModelsSettings, progress: Callable[[str], None] | None = None
 ) -> Table:
-    """Fit models, and return the table with their scores as predictions.
+    """Return the table with the scores of newly fitted models as predictions.
 
     Parameters
     ----------
     table : the table without the models, validated.
-    arguments : the table's arguments; `threshold` and `favourable` apply to the new predictions, too.
+    arguments : the table's arguments; `threshold` and `favourable` also apply to the new predictions.
     settings : the models to fit.
     progress : called with a description of each step.
     """
@@ -332,7 +332,7 @@ def _require_new_columns(source: Source, settings: ModelsSettings) -> None:
 
 
 def _with_columns(source: Source, columns: Mapping[str, FloatArray]) -> TableData:
-    """Return the data with more columns, in memory, for a user's data frame or data in our own connection."""
+    """Return the data with additional columns, as a data frame or as a table in our own connection."""
     frame = source.frame
     if isinstance(frame, nw.DataFrame):
         library = frame.implementation
