@@ -1,4 +1,4 @@
-"""Synthetic data with known truth, and loaders of the published data."""
+"""Synthetic data with known true rates, and loaders of published data."""
 
 from __future__ import annotations
 

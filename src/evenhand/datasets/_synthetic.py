@@ -1,9 +1,9 @@
-"""The parts that synthetic tables share: cells of people, latent risk, the models' scores, and the exact truth.
+"""Common parts of synthetic tables: cells of people, latent risk, the models' scores, and the exact true rates.
 
-A person is in a *cell* (race, sex, age group and one more thing). Within a cell latent risk is normal, with a
-mean of the cell's own and a spread that is the same everywhere; the outcome is 1 with probability Phi(risk).
-A model sees the risk through noise of its own. So each rate in a cell is a normal integral, and the rates of
-groups are sums over cells: that is the truth which a table of any size estimates.
+A person is in a *cell* (race, sex, age group and one more thing). Within a cell latent risk is normal, with a mean
+specific to the cell and the same standard deviation in all cells; the outcome is 1 with probability Phi(risk). Each
+model observes the risk with independent noise. Each rate in a cell is therefore a normal integral, and the rates of
+groups are sums over cells. These are the true rates, which a table of any size estimates.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ MOST_ROWS = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Every cell: its groups (as codes into the tables), its share, and its typical values.
+    """All cells, with their groups (as codes into the tables), shares and typical values.
 
-    That is the mean latent risk, and the level and the yearly growth of the logarithm of what the columns of the
-    trajectory count.
+    The typical values are the mean latent risk, and the level and the yearly growth of the logarithm of the
+    trajectory's values.
     """
 
     groupings: Groupings
@@ -53,11 +53,11 @@ class Cells:
         return dict(zip(self.groupings, crossed(self.groupings), strict=True))
 
     def draw(self, rows: int, rng: np.random.Generator) -> IntArray:
-        """Return the cell of each person."""
+        """Return a randomly drawn cell for each person."""
         return rng.choice(self.share.size, size=rows, p=self.share)
 
     def people(self, cell: IntArray, rng: np.random.Generator) -> Columns:
-        """Return the group columns, and before the age group an age drawn uniformly from it."""
+        """Return the group columns of people in these cells, with an age drawn uniformly from the age group."""
         ages, code = self.groupings["age_group"], self.codes["age_group"][cell]
         age = rng.integers(column_of(ages, "youngest")[code], column_of(ages, "oldest")[code], endpoint=True)
         labels = {name: _labels(table, self.codes[name][cell]) for name, table in self.groupings.items()}
@@ -76,17 +76,17 @@ class Model(Protocol):
         """Return a score for each person; `own_risk` is the latent risk minus the mean of the cell."""
 
     def masses(self, cells: Cells) -> dict[str, FloatArray]:
-        """Return by cell the shares with the outcome, selected, and both; and the mean score."""
+        """Return by cell the masses of people with the outcome, selected, and both, and of the scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbitModel:
-    """A model that turns latent risk into the score Phi(q).
+    """A model that transforms latent risk into the score Phi(q).
 
-    It sees risk + noise, and q = intercept + slope * (what it sees, from the mean risk of the cell). With
-    `spread` 1 and no `bias`, Phi(q) is the probability of the outcome given that sight: calibrated in every
-    cell, hence in every group. A `spread` below 1 pulls q towards `centre`, one above 1 drives it away; a
-    `bias` raises it for a race.
+    It observes risk + noise, and q = intercept + slope * (its observation minus the mean risk of the cell). With
+    `spread` 1 and no `bias`, Phi(q) is the probability of the outcome given the observation: calibrated in every cell,
+    and therefore in every group. A `spread` below 1 moves q towards `centre`, a `spread` above 1 away from it; a `bias`
+    raises q for a race.
     """
 
     risk_sd: float
@@ -97,12 +97,12 @@ class ProbitModel:
 
     @property
     def _trust(self) -> float:
-        """The share of signal in the model's observation: its reliability."""
+        """The reliability of the model's observation: the share of its variance due to risk."""
         return self.risk_sd**2 / (self.risk_sd**2 + self.noise**2)
 
     @property
     def _unseen(self) -> float:
-        """The residual spread of the outcome's latent variable, given the model's observation."""
+        """The residual standard deviation of the outcome's latent variable given the model's observation."""
         return math.sqrt(1.0 + self.risk_sd**2 * (1.0 - self._trust))
 
     @property
@@ -111,7 +111,7 @@ class ProbitModel:
         return self.spread * self._trust / self._unseen
 
     def intercept(self, cells: Cells) -> FloatArray:
-        """Return q for a person with their cell's mean, by cell."""
+        """Return q by cell for a person at the cell's mean."""
         bias: FloatArray = np.array([self.bias.get(race, 0.0) for race in cells.groupings["race"]])[cells.codes["race"]]
         return self.centre + self.spread * (cells.risk / self._unseen - self.centre) + bias
 
@@ -141,10 +141,10 @@ class ProbitModel:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeModel:
-    """A model with few leaves: it finds the interval of `cuts` that contains risk + noise, and does not use groups.
+    """A model with few leaves, chosen by the interval of `cuts` that contains risk + noise; it does not use groups.
 
-    `leaves` are the scores, one more than the cuts. Where they are `leaf_rates`, the scores are calibrated as a
-    whole, but too low for a group of high risk and too high for one of low risk.
+    `leaves` are the scores, one more than the cuts. If they equal `leaf_rates`, the scores are calibrated overall, but
+    too low for a high-risk group and too high for a low-risk group.
     """
 
     risk_sd: float
@@ -175,7 +175,7 @@ class TreeModel:
         }
 
     def _leaf_masses(self, cells: Cells) -> tuple[FloatArray, FloatArray]:
-        """Return by cell and leaf its share of the population, and those with the outcome."""
+        """Return by cell and leaf the share of the population, and the share with the outcome."""
         from scipy.special import ndtr
 
         z, density = _normal_nodes()
@@ -190,10 +190,10 @@ class TreeModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Population:
-    """People in cells with a history, an outcome and models that score them: samples tables and computes the truth.
+    """People in cells with a history, an outcome and models, from which tables and true rates are computed.
 
-    `history` returns the columns of the trajectory for people of these cells, and their own latent risk, measured
-    from the mean of the cell.
+    `history` returns the columns of the trajectory for people of these cells, and their latent risk minus the mean of
+    the cell.
     """
 
     person: str
@@ -203,7 +203,7 @@ class Population:
     models: Mapping[str, Model]
 
     def table(self, n: int, seed: int, backend: str | None) -> NativeFrame:
-        """Return a table of `n` people; a model's scores are in the column "risk_" + name."""
+        """Return a random table of `n` people; a model's scores are in the column "risk_" + name."""
         rng = np.random.default_rng(require_whole("seed", seed, 0))
         rows = require_whole("n", n, 1, MOST_ROWS)
         cell = self.cells.draw(rows, rng)
@@ -216,7 +216,7 @@ class Population:
         return build_frame(columns, backend)
 
     def truth(self) -> Truth:
-        """Return the exact rates by model, grouping and group."""
+        """Return the exact true rates by model, grouping and group."""
         tables = {name: self.cells.groupings[name] for name in ("race", "sex", "age_group")}
         groupings = {name: (tuple(table), self.cells.codes[name]) for name, table in tables.items()}
         groupings = {"overall": (("all",), np.zeros_like(self.cells.codes["race"])), **groupings}
@@ -228,7 +228,7 @@ class Population:
 
 
 def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield autocorrelated yearly shocks: normal with this `sd`, correlated by `memory` with the last."""
+    """Yield autocorrelated yearly normal shocks with this `sd` and the correlation `memory` between years."""
     shock = sd * rng.standard_normal(size)
     yield shock
     for _ in range(years - 1):
@@ -238,7 +238,7 @@ def yearly_shocks(sd: float, memory: float, years: int, size: int, rng: np.rando
 
 
 def column_of(table: Mapping[str, NamedTuple], name: str) -> npt.NDArray[Any]:
-    """Return one field of every row of a table of groups."""
+    """Return one field of all rows of a table of groups as an array."""
     return np.array([getattr(row, name) for row in table.values()])
 
 
@@ -248,7 +248,7 @@ def _labels(table: Mapping[str, NamedTuple], codes: IntArray) -> npt.NDArray[np.
 
 @cache
 def _normal_nodes() -> tuple[FloatArray, FloatArray]:
-    """Return points and weights of integration against the normal density, exact to about 1e-12."""
+    """Return nodes and weights for integration against the normal density, exact to about 1e-12."""
     node, weight = np.polynomial.legendre.leggauss(400)
     z = 9.0 * node
     return z, 9.0 * weight * np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)
@@ -263,7 +263,7 @@ def _outcome_mass(cells: Cells, risk_sd: float) -> FloatArray:
 def _group_figures(
     masses: dict[str, FloatArray], groups: tuple[str, ...], code: IntArray
 ) -> dict[str, dict[str, float]]:
-    """Return the ratio of the sums over each group's cells."""
+    """Return the figures of each group from sums over its cells."""
     total = {name: np.bincount(code, weights=mass) for name, mass in masses.items()}
     figures = {
         "share": np.minimum(total["all"], 1.0),

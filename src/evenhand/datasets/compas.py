@@ -1,7 +1,7 @@
 """COMPAS risk scores of defendants in Broward County, and their rearrests.
 
-ProPublica's data, and the study of Dressel and Farid, in which 800 people guess who of 1,000 of these defendants is
-arrested again.
+The module loads ProPublica's data, and the study of Dressel and Farid, in which 800 people predict which of 1,000 of
+these defendants are arrested again.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def load_compas(*, filtered: bool = True, backend: str | None = None) -> NativeF
     Parameters
     ----------
     filtered : bool, default True
-        Keep the 6,172 rows that ProPublica analysed, of 7,214: those whose score was given within 30 days of
-        the arrest (`days_b_screening_arrest` from -30 to 30, so that score and charge belong together), with
-        a case found (`is_recid` not -1), not charged with an ordinary traffic offence alone
-        (`c_charge_degree` not "O"), and with a score (`score_text` not "N/A").
+        Keep the 6,172 of 7,214 rows that ProPublica analysed: rows with a score within 30 days of the arrest
+        (`days_b_screening_arrest` from -30 to 30, so that score and charge belong together), with a case found
+        (`is_recid` not -1), not charged with an ordinary traffic offence alone (`c_charge_degree` not "O"), and with a
+        score (`score_text` not "N/A").
     backend : {"pandas", "polars", "pyarrow"}, optional
         The library of the table; by default the first of these that is installed.
 
@@ -84,7 +84,7 @@ def load_compas(*, filtered: bool = True, backend: str | None = None) -> NativeF
 
 
 def _read(path: Path, *, filtered: bool) -> Columns:
-    """Read the documented columns of the file."""
+    """Return the documented columns of the file."""
     # The publisher's header has `decile_score` and `priors_count` twice. DuckDB renames the second of each,
     # so the first is read, as in the de-identified file.
     source = "read_csv($path, header = true, types = $types, nullstr = '')"
@@ -143,7 +143,7 @@ def load_dressel_farid(*, backend: str | None = None) -> NativeFrame:
 
 
 def _read_cells(path: Path) -> list[list[str]]:
-    """Return the cells of a CSV file from its header (the row with `id`) on, without empty rows.
+    """Return the cells of a CSV file from its header (the row with `id`) onwards, without empty rows.
 
     The authors' files have a line above the header, empty rows and columns, and the line ends of an old Macintosh.
     """
@@ -158,14 +158,14 @@ def _read_cells(path: Path) -> list[list[str]]:
 
 
 def _read_cases(path: Path) -> dict[str, IntArray]:
-    """Return the columns of the defendants, all integers."""
+    """Return the columns of the defendants' file, all integers."""
     header, *rows = _read_cells(path)
     table = np.array(rows)
     return {name: table[:, i].astype(np.int64) for i, name in enumerate(header) if name.strip()}
 
 
 def _answers(cells: list[list[str]], condition: str, cases: dict[str, IntArray]) -> Columns:
-    """Return one row per answer from a table of defendants by critics: 1 correct, -1 wrong, empty not seen."""
+    """Return one row per answer from a table of defendants by critics (1 correct, -1 wrong, empty if not seen)."""
     header, *rows = cells
     id_column = header.index("id")
     critic_columns = [i for i, name in enumerate(header) if i != id_column and name.strip()]

@@ -1,4 +1,4 @@
-"""A synthetic table of defendants with known truth: the correct results of an audit can be computed exactly.
+"""A synthetic table of defendants for which the correct results of an audit can be computed exactly.
 
 **The data are invented.** They have the form of the court records (CLUE, Maryland) on which the authors of
 effort-aware fairness worked and which may not be passed on: arrests a year over four years, a new arrest as
@@ -8,7 +8,7 @@ real groups or about any court.
 
 The causal story, in the order in which a row is made:
 
-1. A defendant is in a *cell*: race, sex, age group, degree of the charge. Age depends on race, the charge on sex.
+1. A defendant is in a *cell*: race, sex, age group, degree of the charge. Age depends on race, and the charge on sex.
 2. How often the defendant comes to be arrested in a year (a rate) is the level of the cell, times their own
    lasting level, times a yearly growth or decline (that of the cell times their own), times a shock that carries
    over from year to year. So groups differ in level *and* in trajectory.
@@ -110,16 +110,16 @@ _MODELS: dict[str, Model] = {
 
 
 def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> NativeFrame:
-    """Make a synthetic table of defendants, their arrests over four years and three models' risk scores.
+    """Return a synthetic table of defendants with four years of arrests and three models' risk scores.
 
-    The data are invented and no statement about real groups. In short: arrests differ by group in level and in
-    trend, risk rises with the arrest rate and with its growth, a new arrest comes with a probability that rises
-    with risk, and three models see that risk through noise. `evenhand.datasets.defendants` has the whole story.
+    The data are invented and are no statement about real groups. In short: arrests differ by group in level and trend,
+    risk rises with the arrest rate and its growth, the probability of a new arrest rises with risk, and three models
+    observe this risk with noise. For details see `evenhand.datasets.defendants`.
 
     Parameters
     ----------
     n : int, default 10_000
-        The number of defendants. The smallest race has 0.8 % of them, so small tables hold very small groups.
+        The number of defendants. The smallest race has 0.8 % of them, so small tables contain very small groups.
     seed : int, default 0
         The same `n` and `seed` give the same table. A longer table does not begin with a shorter one.
     backend : {"pandas", "polars", "pyarrow"}, optional
@@ -180,12 +180,12 @@ def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = Non
 
 
 def defendants_truth() -> Truth:
-    """Return the exact rates of the population that `make_defendants` samples from.
+    """Return the exact rates of the population from which `make_defendants` samples.
 
     Within a cell the latent risk, a model's view of it and the outcome's latent variable are jointly normal.
-    The chance to be selected (or to fall into a leaf of the tree) *and* to be arrested again is one integral over
-    the risk, taken by Gauss-Legendre quadrature; the other rates follow in closed form. Then leaves and cells
-    are added up.
+    The probability of being selected (or of falling into a leaf of the tree) *and* arrested again is one integral over
+    the risk, computed by Gauss-Legendre quadrature; all other rates have closed forms. The results are summed over
+    leaves and cells.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def _population() -> Population:
 
 @cache
 def _cells() -> Cells:
-    """Cross race, sex, age group and charge, and sum the tables above for each cell."""
+    """Return all combinations of race, sex, age group and charge, with the summed effects of the tables above."""
     groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "charge_degree": _CHARGES}
     race, sex, age, charge = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_RACES, "ages")[race, age]

@@ -1,8 +1,8 @@
-"""Hospital patients and a risk score trained to predict cost: the published data, and synthetic data like them.
+"""Hospital patients with a risk score trained to predict cost: the published data, and similar synthetic data.
 
-The published data are those of Obermeyer and others (2019): a hospital enrols the patients with the highest risk scores
-in a care programme, the score predicts cost, and Black patients cost less at the same state of health. The authors made
-the file with a synthesiser from real records; no row is a person.
+The published data come from Obermeyer and others (2019): a hospital enrols the patients with the highest risk scores in
+a care programme; the score predicts cost, and Black patients cost less at the same state of health. The authors
+synthesised the file from real records; no row is a real person.
 
 **The data of `make_patients` are invented.** In the order in which a row is made:
 
@@ -49,7 +49,7 @@ def load_hospital(part: Part = "holdout", *, backend: str | None = None) -> Nati
     ----------
     part : {"holdout", "full"}, default "holdout"
         "holdout": the authors' own hold-out of 16,099 patients, with the predictions of their lasso models, trained on
-        the others. "full": all 48,784 patients with 149 covariates.
+        all other patients. "full": all 48,784 patients with 149 covariates.
     backend : {"pandas", "polars", "pyarrow"}, optional
         The library of the table; by default the first of these that is installed.
 
@@ -70,9 +70,9 @@ def load_hospital(part: Part = "holdout", *, backend: str | None = None) -> Nati
     Raises
     ------
     ConfigError
-        `part` is not known.
+        `part` is unknown.
     EvenhandError
-        The file could not be had, or is not the published one.
+        The file could not be obtained, or differs from the published one.
 
     Notes
     -----
@@ -106,10 +106,10 @@ _ILLNESS_LEVEL, _ILLNESS_SLOPE = -0.05, 0.75
 
 
 def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> NativeFrame:
-    """Make a synthetic table of patients, a risk score that predicts cost, and one that predicts need.
+    """Return a synthetic table of patients with a risk score that predicts cost and a score that predicts need.
 
-    The data are invented and no statement about real groups. Black patients have more need and less access to care, so
-    that at the same risk score they are sicker. A score of need is fairer and more accurate for both groups:
+    The data are invented and are no statement about real groups. Black patients have more need and less access to care,
+    so at the same risk score they are sicker. A score of need is fairer and more accurate for both groups:
     `patients_truth` has the exact figures.
 
     Parameters
@@ -177,22 +177,22 @@ def make_patients(n: int = 10_000, seed: int = 0, *, backend: str | None = None)
 
 
 def _dollars(seen: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return cost, which the risk score observes, with noise."""
+    """Return costs in dollars from the risk score's observation, with noise."""
     log_cost = 8.0 + 0.9 * seen + 0.3 * rng.standard_normal(seen.size)
     return np.asarray(np.round(np.exp(log_cost) / 100) * 100, dtype=np.int64)
 
 
 def patients_truth(capacity: float = 0.03) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the exact values of both scores in the population that `make_patients` samples from.
+    """Return the exact values of both scores in the population from which `make_patients` samples.
 
     Within a race need h and a score s are jointly normal with covariance 1, so
-    E[exp(a + b h); s > c] = exp(a + b mean + b² / 2) Phi((mean of s + b - c) / sd of s). The cut c selects `capacity`
-    of the whole population.
+    E[exp(a + b h); s > c] = exp(a + b mean + b² / 2) Phi((mean of s + b - c) / sd of s). The cut-off c selects the
+    share `capacity` of the whole population.
 
     Parameters
     ----------
     capacity : float, default 0.03
-        The share of the population that is selected, above 0 and below 1.
+        The selected share of the population, above 0 and below 1.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A synthetic table of households with known truth: the correct results of an audit can be computed exactly.
+"""A synthetic table of households for which the correct results of an audit can be computed exactly.
 
 **The data are invented.** The groups bear familiar names so that reports read naturally, but shares, incomes
 and risks are made up to give an audit something to find. Nothing here is a statement about real groups.
@@ -107,22 +107,22 @@ _MODELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Cells(Cells):
-    """The cells, and their fall in income in 2020."""
+    """The cells with their fall in income in 2020."""
 
     dip_2020: FloatArray
 
 
 def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = None) -> NativeFrame:
-    """Make a synthetic table of households, their incomes over four years and three models' risk scores.
+    """Return a synthetic table of households with four years of incomes and three models' risk scores.
 
-    The data are invented and no statement about real groups. In short: incomes differ by group in level and
-    in growth, risk falls with income and with growth, a payment is missed with a probability that rises with
-    risk, and three models see that risk through noise. `evenhand.datasets.households` has the whole story.
+    The data are invented and are no statement about real groups. In short: incomes differ by group in level and growth,
+    risk falls with income and growth, the probability of a missed payment rises with risk, and three models observe
+    this risk with noise. For details see `evenhand.datasets.households`.
 
     Parameters
     ----------
     n : int, default 10_000
-        The number of households. The smallest race has 0.5 % of them, so small tables hold very small groups.
+        The number of households. The smallest race has 0.5 % of them, so small tables contain very small groups.
     seed : int, default 0
         The same `n` and `seed` give the same table. A longer table does not begin with a shorter one.
     backend : {"pandas", "polars", "pyarrow"}, optional
@@ -172,11 +172,12 @@ def make_households(n: int = 10_000, seed: int = 0, *, backend: str | None = Non
 
 
 def households_truth() -> Truth:
-    """Return the exact rates of the population that `make_households` samples from.
+    """Return the exact rates of the population from which `make_households` samples.
 
     Within a cell the latent risk, a model's view of it and the outcome's latent variable are jointly normal.
-    Outcome rates, selection rates and mean scores follow in closed form; the chance to be selected *and* to
-    miss a payment is one integral over the risk, taken by Gauss-Legendre quadrature. Then cells are added up.
+    Outcome rates, selection rates and mean scores follow in closed form; the probability of being selected *and*
+    missing a payment is one integral over the risk, computed by Gauss-Legendre quadrature. The results are summed over
+    cells.
 
     Returns
     -------
@@ -212,7 +213,7 @@ def _population() -> Population:
 
 @cache
 def _cells() -> _Cells:
-    """Cross race, sex, age group and employment, and sum the tables above for each cell."""
+    """Return all combinations of race, sex, age group and employment, with the summed effects of the tables above."""
     groupings: _synthetic.Groupings = {"race": _RACES, "sex": _SEXES, "age_group": _AGES, "employment": _EMPLOYMENTS}
     race, sex, age, job = _synthetic.crossed(groupings)
     share = column_of(_RACES, "share")[race] * column_of(_SEXES, "share")[sex]
@@ -233,7 +234,7 @@ def _cells() -> _Cells:
 
 
 def _incomes_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns, FloatArray]:
-    """Return the four incomes, and each household's latent risk minus the mean of its cell."""
+    """Return the incomes of four years, and each household's latent risk minus the mean of its cell."""
     cells = _cells()
     standing = _STANDING_SD * rng.standard_normal(cell.size)
     own_growth = _GROWTH_SD * rng.standard_normal(cell.size)
@@ -252,9 +253,9 @@ def _incomes_and_risk(cell: IntArray, rng: np.random.Generator) -> tuple[Columns
 
 
 def demonstration() -> dict[str, Any]:
-    """Return the sections of the audit of these households that `evenhand demo` runs.
+    """Return the audit sections of these households that `evenhand demo` runs.
 
-    The inertia is NCES 2012, and for Hispanic households, which the paper has no rate for, a number of ours.
+    The inertia comes from NCES 2012; for Hispanic households, which have no rate in the paper, it is our own number.
     """
     rates = {"White": 13, "Asian": 14, "Pacific Islander": 25, "Hispanic": 33, "American Indian": 36, "Black": 39}
     return {
@@ -276,7 +277,7 @@ def demonstration() -> dict[str, Any]:
 
 
 def names_for_readers() -> dict[str, str]:
-    """Return the names under which the report of `evenhand demo` shows columns, groups and models.
+    """Return the display names of columns, groups and models in the report of `evenhand demo`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A synthetic table of kidney offers with stakeholders' answers, and known truth.
+"""A synthetic table of kidney offers with stakeholders' answers and known true rates.
 
 **The data are invented.** They have the form of the feedback that the authors of disagreement-based fairness ask for in
 kidney placement: a system puts the kidney of a deceased donor into a quality class, and patients, donors, families and
@@ -97,7 +97,7 @@ _ANSWERS = np.array(["right", "too_high", "too_low"], dtype=object)
 
 
 class _Cells(NamedTuple):
-    """Every cell: its codes into the tables of groups, its share, its mean quality, and the biases of views of it."""
+    """All cells: their codes into the tables of groups, shares, mean qualities, and the biases of views."""
 
     codes: IntArray
     share: FloatArray
@@ -121,7 +121,7 @@ def _cells() -> _Cells:
 
 
 def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
-    """Return by cell how far critics of a kind see a kidney above its quality."""
+    """Return by cell the amount by which critics of a kind see a kidney above its quality."""
     cells = _cells()
     shared, worry = column_of(_STAKEHOLDERS, "agrees_with_marking")[kind], column_of(_STAKEHOLDERS, "worry")[kind]
     lenient = column_of(_STAKEHOLDERS, "leniency")[kind]
@@ -131,11 +131,11 @@ def _bias(cell: IntArray, kind: IntArray) -> FloatArray:
 def make_kidney_offers(
     n_cases: int = 1_000, n_critics: int = 200, seed: int = 0, *, cases_per_critic: int = 25, backend: str | None = None
 ) -> NativeFrame:
-    """Make a synthetic table of kidney offers, the system's quality classes, and stakeholders' answers.
+    """Return a synthetic table of kidney offers with the system's quality classes and stakeholders' answers.
 
-    The data are invented and no statement about real groups. In short: a system marks kidneys of some donors down,
-    critics of four kinds see the quality in their own way, and say whether the class is right, too high or too low.
-    `evenhand.datasets.kidneys` has the whole story.
+    The data are invented and are no statement about real groups. In short: a system marks down kidneys of some donors,
+    critics of four kinds judge the quality differently, and say whether the class is right, too high or too low. For
+    details see `evenhand.datasets.kidneys`.
 
     Parameters
     ----------
@@ -146,8 +146,8 @@ def make_kidney_offers(
     seed : int, default 0
         The same numbers and `seed` give the same table.
     cases_per_critic : int, default 25
-        How many offers each critic sees. Offers are shuffled once and dealt in turn, so each is seen about equally
-        often: 5 times with the numbers above.
+        The number of offers seen by each critic. Offers are shuffled once and assigned in turn, so each is seen about
+        equally often: 5 times with the numbers above.
     backend : {"pandas", "polars", "pyarrow"}, optional
         The library of the table; by default the first of these that is installed.
 
@@ -223,11 +223,11 @@ def _classes(view: FloatArray) -> IntArray:
 
 
 def kidney_offers_truth() -> Truth:
-    """Return the exact rates of the population that `make_kidney_offers` samples from.
+    """Return the exact rates of the population from which `make_kidney_offers` samples.
 
-    Given the quality, the system's view and a critic's are independent normals. The share of offers in which the
-    system gives one class and a critic means another is one integral over the quality, taken by Gauss-Legendre
-    quadrature; then cells, and kinds of critics, are added up.
+    Given the quality, the views of the system and of a critic are independent normals. The share of offers with one
+    class from the system and another from a critic is one integral over the quality, computed by Gauss-Legendre
+    quadrature; the results are summed over cells and kinds of critics.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def kidney_offers_truth() -> Truth:
 
 @cache
 def _joint() -> FloatArray:
-    """Return (kinds, cells, K, K) the share of the population in a cell, by the system's class and the critic's."""
+    """Return (kinds, cells, K, K) population shares by cell, the system's class and the critic's class."""
     cells, (z, density) = _cells(), _normal_nodes()
     quality = cells.quality[:, np.newaxis] + z
     system = _chances(quality - cells.marked_down[:, np.newaxis], _SYSTEM_NOISE)
@@ -284,7 +284,7 @@ def _joint() -> FloatArray:
 
 
 def _chances(view: FloatArray, noise: float) -> FloatArray:
-    """Return (..., K) the probability of each class for a view before noise."""
+    """Return (..., K) the probability of each class for a view before noise is added."""
     from scipy.special import ndtr
 
     cuts = np.array([-math.inf, *_CUTS, math.inf])
@@ -292,7 +292,7 @@ def _chances(view: FloatArray, noise: float) -> FloatArray:
 
 
 def _figures(joint: FloatArray) -> dict[str, float]:
-    """Return the rates of a group from the masses of the system's class and the critic's."""
+    """Return the rates of a group from the masses by the system's and the critic's class."""
     everything, system, critic, same = joint.sum(), joint.sum(axis=1), joint.sum(axis=0), np.diagonal(joint)
     by_class = {
         "statistical_parity": system / everything,

@@ -1,8 +1,8 @@
 """The published data sets: their sources, checksums and downloads.
 
-No published data is part of the package. `fetch` takes a file from the folder named by the environment
-variable EVENHAND_DATA when it is there, or else downloads it once into a cache; it is checked either way. A survey
-whose files a user downloads from its publisher is not here: see `load_shed`.
+The package contains no published data. `fetch` takes a file from the folder named by the environment variable
+EVENHAND_DATA if it exists there, and otherwise downloads it once into a cache; its checksum is always verified. The
+survey whose files a user must download from its publisher is in `load_shed`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ CACHE_VARIABLE = "EVENHAND_CACHE"
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedData:
-    """A published data set: its source, its checksums, and its citation.
+    """A published data set with its source, checksums and citation.
 
     Attributes
     ----------
     name : str
-        The name to give to `fetch`.
+        The name to pass to `fetch`.
     title : str
         A short description of the data.
     url : str
@@ -163,7 +163,7 @@ _PUBLISHED = (
 
 
 def available() -> tuple[PublishedData, ...]:
-    """Return the published data sets that `fetch` knows.
+    """Return the published data sets available to `fetch`.
 
     Examples
     --------
@@ -184,23 +184,22 @@ def fetch(name: str) -> Path:
     Returns
     -------
     pathlib.Path
-        The file in the folder named by EVENHAND_DATA when it is there. Else the publisher's file in the
-        cache (the folder named by EVENHAND_CACHE, or the user's cache folder for evenhand), downloaded unless
-        it is there already.
+        The file in the folder named by EVENHAND_DATA if it exists there. Otherwise the publisher's file in the cache
+        (the folder named by EVENHAND_CACHE, or the user's cache folder for evenhand), downloaded if missing.
 
     Raises
     ------
     ConfigError
         No data set has this name.
     DataError
-        The file is not the published one: its SHA-256 differs.
+        The file differs from the published one in its SHA-256.
     EvenhandError
         The file could not be downloaded; the message says how to get it manually and where to put it.
 
     Notes
     -----
-    The file may hold more than an audit needs, even personal data; the loaders (`load_compas`) keep only the
-    columns they document.
+    The file may contain more than an audit needs, even personal data; the loaders (`load_compas`) keep only the
+    documented columns.
 
     Examples
     --------
@@ -215,7 +214,7 @@ def fetch(name: str) -> Path:
 
 
 def at_hand(name: str) -> bool:
-    """Return whether `fetch` has a file without a download: below EVENHAND_DATA, or in the cache.
+    """Return whether `fetch` has a file without a download, below EVENHAND_DATA or in the cache.
 
     Examples
     --------
@@ -227,7 +226,7 @@ def at_hand(name: str) -> bool:
 
 
 def query_file(path: Path, query: str, **parameters: object) -> Columns:
-    """Return a query's columns of a CSV file `$path`, compressed or not; missing values are masked."""
+    """Return the columns of a query on a CSV file `$path`, compressed or not, with missing values masked."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -237,7 +236,7 @@ def query_file(path: Path, query: str, **parameters: object) -> Columns:
 
 
 def _local_file(data: PublishedData) -> Path | None:
-    """Return the verified file below EVENHAND_DATA, or None."""
+    """Return the path of the verified file below EVENHAND_DATA, or None."""
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         return None
@@ -260,7 +259,7 @@ def _local_file(data: PublishedData) -> Path | None:
 
 
 def _cached_file(data: PublishedData) -> Path:
-    """Return the publisher's file from the cache, downloaded if necessary."""
+    """Return the path of the publisher's file in the cache, downloaded if necessary."""
     import pooch
 
     folder = _cache_folder()
@@ -294,7 +293,7 @@ def _cache_folder() -> Path:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Keep the downloader from writing to the terminal."""
+    """Suppress the downloader's log messages below warnings."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:

@@ -1,7 +1,7 @@
-"""The Federal Reserve's Survey of Household Economics and Decisionmaking (SHED): four years of the same households.
+"""The Federal Reserve's Survey of Household Economics and Decisionmaking (SHED), four years of the same households.
 
-The files are the Board's to give: they are not part of the package and not fetched, but read from a folder. The
-codings below are those of the survey's codebooks.
+Only the Board may distribute the files, so they are neither part of the package nor downloaded, but read from a folder.
+The codings below follow the survey's codebooks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Meaning = str | int | None
 
 @dataclass(frozen=True)
 class _Question:
-    """A column of the survey, with the meanings of its answers: by code, by label, or by either."""
+    """A column of the survey with the meanings of its answers by code or label."""
 
     column: str
     answers: tuple[tuple[int | None, str, Meaning], ...]
@@ -48,7 +48,7 @@ class _Question:
         return by_code | {_folded(label): value for _, label, value in self.answers}
 
     def meaning(self, row: Row, year: int = _LAST) -> Meaning:
-        """Return the meaning of a household's answer, None without an answer."""
+        """Return the meaning of a household's answer, or None without an answer."""
         answer = _folded(row[self.column])
         if answer in _NO_ANSWER:
             return None
@@ -146,7 +146,7 @@ _COLUMNS: dict[int, tuple[str, ...]] = dict.fromkeys(_YEARS, ("CaseID", "I40")) 
 
 
 def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend: str | None = None) -> NativeFrame:
-    """Load the households that answered the SHED in each of the years 2019 to 2022, prepared for an effort audit.
+    """Load the households that answered the SHED in each year from 2019 to 2022, prepared for an effort audit.
 
     Download the public-use data of the four years as CSV from the Federal Reserve's website (see References), and
     put them into one folder, unpacked or as they are.
@@ -154,12 +154,12 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
     Parameters
     ----------
     folder : str or path-like
-        Where the files public2019.csv, public2020.csv, public2021.csv and public2022.csv are (in any case): in the
-        folder, in a folder below it, or in a .zip file in either.
+        The folder of the files public2019.csv, public2020.csv, public2021.csv and public2022.csv (upper or lower case).
+        They may also be in a folder below it, or in a .zip file in either.
     complete : bool, default True
         Keep only households with an income in each year and an answer about unpaid balances, which is how the
-        paper's "data available across all four years" is read here. False keeps every linked household, with what
-        is not known missing: so one can count who is left out.
+        paper's "data available across all four years" is read here. False keeps every linked household, with unknown
+        values missing, so that the excluded households can be counted.
     backend : {"pandas", "polars", "pyarrow"}, optional
         The library of the table; by default the first of these that is installed.
 
@@ -188,10 +188,9 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
     Raises
     ------
     ConfigError
-        There is no such folder, or `backend` is unknown.
+        The folder does not exist, or `backend` is unknown.
     DataError
-        A year's file is missing or cannot be read, a column is missing, an answer is not known, or no household
-        is left.
+        A year's file is missing or cannot be read, a column is missing, an answer is unknown, or no household remains.
 
     See Also
     --------
@@ -199,16 +198,16 @@ def load_shed(folder: str | os.PathLike[str], *, complete: bool = True, backend:
 
     Notes
     -----
-    *The link.* The 2022 file names each household's case number in the earlier years. Linked are the households
-    with a case number for 2021, 2020 and 2019 that is in the file of that year. The paper has 704 households; the
-    files were not at hand to check that this link gives 704.
+    *The link.* The 2022 file names each household's case number in the earlier years. A household is linked if its case
+    numbers for 2021, 2020 and 2019 are in the files of these years. The paper has 704 households; the files were not
+    available to check that this link also gives 704.
 
-    *Incomes* are brackets: $1 for "$1 to $4,999", $200,000 for everyone above. So a rise within a bracket is not
-    seen, and a step between brackets is $5,000 at the bottom and $50,000 at the top. The amounts that part of the
-    respondents of 2022 gave (I39) are not used.
+    *Incomes* are brackets: $1 for "$1 to $4,999", $200,000 for everyone above. A rise within a bracket is therefore
+    invisible, and a step between brackets is $5,000 at the bottom and $50,000 at the top. The amounts stated by some
+    respondents of 2022 (I39) are not used.
 
-    *The outcome* is known only for those who have a credit card: the others are not asked. Carrying a balance is
-    no missed payment, although the paper calls it so.
+    *The outcome* is known only for respondents with a credit card; all others are not asked. Carrying a balance is not
+    a missed payment, although the paper calls it one.
 
     *Race* is the Census race, the one column of the survey with the five races that the paper names. It says
     nothing about Hispanic origin, and for two or more races the paper gives no rate of childhood poverty: leave
@@ -254,7 +253,7 @@ def _is_complete(household: Mapping[str, Any]) -> bool:
 
 
 def _linked(years: Mapping[int, Mapping[int, Row]]) -> Iterator[dict[int, Row]]:
-    """Yield the answers by year of every household in the files of all years."""
+    """Yield the answers by year of every household that is in the files of all years."""
     for latest in years[_LAST].values():
         cases = ((year, _number(latest, column)) for year, column in _LINKS.items())
         answers = {year: years[year][case] for year, case in cases if case is not None and case in years[year]}
@@ -263,7 +262,7 @@ def _linked(years: Mapping[int, Mapping[int, Row]]) -> Iterator[dict[int, Row]]:
 
 
 def _household(answers: Mapping[int, Row]) -> dict[str, Any]:
-    """Return the row of a household from its answers by year."""
+    """Return the table row of a household from its answers by year."""
     latest = answers[_LAST]
     profile = {name: question.meaning(latest) for name, question in _PROFILE.items()}
     age = _number(latest, "ppage")
@@ -287,7 +286,7 @@ def _age_group(age: int) -> str | None:
 
 
 def _number(row: Row, column: str) -> int | None:
-    """Return an integer of the 2022 file, or None."""
+    """Return an integer from a row of the 2022 file, or None without an answer."""
     text = _folded(row[column])
     if text in _NO_ANSWER:
         return None
@@ -303,7 +302,7 @@ def _number(row: Row, column: str) -> int | None:
 
 
 def _folded(text: str) -> str:
-    """Return an answer normalised for comparison: one kind of quote, space, case and number."""
+    """Return an answer with normalised quotes, spaces, case and numbers, for comparison."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").split()).casefold()
     return re.sub(r"^(-?\d+)\.0*$", r"\1", text)
 
@@ -316,7 +315,7 @@ def _folded(text: str) -> str:
 
 @dataclass(frozen=True)
 class YearFile:
-    """A CSV file, alone or in a .zip file."""
+    """A CSV file, on its own or in a .zip file."""
 
     path: Path
     member: str | None = None
@@ -325,7 +324,7 @@ class YearFile:
         return f"'{self.path}'" if self.member is None else f"'{self.member}' in '{self.path}'"
 
     def text(self) -> str:
-        """Return the text of the file, which is UTF-8 or Windows-1252."""
+        """Return the text of the file, decoded as UTF-8 or Windows-1252."""
         try:
             content = self._content()
         except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
@@ -343,7 +342,7 @@ class YearFile:
 
 
 def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website: str) -> dict[int, YearFile]:
-    """Return the file of each year: in the folder, in one below it, or in a .zip file in either, in this order."""
+    """Return each year's file from the folder, a folder below it, or a .zip file in either, in this order."""
     root = Path(folder).expanduser()
     if not root.is_dir():
         what = "that is a file" if root.exists() else "there is no such folder"
@@ -369,7 +368,7 @@ def find_files(folder: str | os.PathLike[str], names: Mapping[int, str], website
 
 
 def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict[int, Row]:
-    """Return the columns of every respondent, by respondent number; column names ignore case."""
+    """Return the requested columns of every respondent by respondent number; column names ignore case."""
     reader = csv.reader(io.StringIO(file.text(), newline=""))
     rows: dict[int, Row] = {}
     try:
@@ -404,7 +403,7 @@ def read_rows(file: YearFile, columns: Sequence[str], *, id_column: str) -> dict
 
 
 def _files_in(root: Path) -> Iterator[tuple[str, YearFile]]:
-    """Yield every CSV file by its lower-case name: single files first, then those in .zip files."""
+    """Yield every CSV file by its lower-case name: single files first, then members of .zip files."""
     paths = [path for pattern in ("*", "*/*") for path in sorted(root.glob(pattern)) if path.is_file()]
     yield from ((path.name.lower(), YearFile(path)) for path in paths if path.suffix.lower() == ".csv")
     for path in paths:
@@ -423,7 +422,7 @@ def _members(path: Path) -> list[str]:
 
 
 def _positions(header: list[str], columns: Sequence[str], file: YearFile) -> dict[str, int]:
-    """Return the position of each column; raise for missing ones, with the most similar names."""
+    """Return the index of each column; raise for missing columns, with the most similar names."""
     positions: dict[str, int] = {}
     for position, name in enumerate(header):
         positions.setdefault(name.strip().lower(), position)
