@@ -167,7 +167,7 @@ def _fetch_rows(
 ) -> _Fetched:
     """Return evaluated expressions with the groups, including the columns `within` coded as in `strata`."""
     group_columns = [*table.roles.group_columns, *within]
-    many = [c for c in within if strata is not None and len(strata.labels[column_key(c)]) > _MOST_CODED_IN_ENGINE]
+    many = _of_many_values(within, strata)
     codes = {
         f"group{i}": table.group_codes(column, strata if column in within else None)
         for i, column in enumerate(group_columns)
@@ -189,6 +189,12 @@ def _fetch_rows(
     if strata is not None:
         cells.labels.update({column_key(column): strata.labels[column_key(column)] for column in within})
     return _Fetched({name: np.asarray(arrays[name]) for name in columns}, cells, _weights(arrays))
+
+
+def _of_many_values(within: Sequence[str], strata: Cells | None) -> list[str]:
+    """Return the columns with so many values that NumPy codes them faster than a query."""
+    labels = {} if strata is None else strata.labels
+    return [column for column in within if len(labels.get(column_key(column), ())) > _MOST_CODED_IN_ENGINE]
 
 
 def _weight_column(table: Table) -> dict[str, nw.Expr]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from evenhand.audits.classes.metrics import METRICS, ClassMetric
 from evenhand.audits.classes.result import ClassesGap, ClassesResult, ClassesValue
 from evenhand.audits.classes.spec import ClassesSpec
 from evenhand.core.estimates import Estimate
-from evenhand.core.groups import compared_groups
+from evenhand.core.groups import ComparedGroups, compared_groups
 from evenhand.core.progress import step
 from evenhand.core.records import OVERALL, LeftOut
 from evenhand.core.result import Draft, finalize
@@ -65,19 +66,7 @@ def run(table: Table, spec: ClassesSpec) -> Draft[ClassesResult]:
     people = gather(table, spec)
     contents = [people.decision, *([] if people.truth is None else [people.truth])]
     groupings = compared_groups(table, people.groups, spec.reference, spec.min_count, contents)
-    everybody = people.counts(np.zeros_like(people.decision), 1)
-    values: list[Estimate[ClassesValue]] = []
-    gaps: list[Estimate[ClassesGap]] = []
-    for metric in _chosen_metrics(people, spec):
-        if metric.counts is not None:
-            values += value_estimates(everybody, None, (OVERALL,), people.labels, metric, spec)
-        for grouping in groupings:
-            step(f"Comparing {grouping.name}")
-            counts = people.counts(grouping.code, len(grouping.groups))
-            if metric.counts is not None:
-                values += value_estimates(counts, grouping.name, grouping.groups, people.labels, metric, spec)
-            found = gap_estimates(counts, grouping, people.labels, metric, spec)
-            gaps += [gap.map(partial(with_worse_off, labels=people.labels, spec=spec)) for gap in found]
+    values, gaps = _estimates(people, groupings, spec)
     dropped = [LeftOut(n=people.dropped, reason=say("missing_class"))] if people.dropped else []
     result = ClassesResult(
         spec=spec,
@@ -91,6 +80,26 @@ def run(table: Table, spec: ClassesSpec) -> Draft[ClassesResult]:
     )
     sizes = {grouping.name: len(grouping.groups) for grouping in groupings}
     return Draft(result=result, claims=list(make_claims(gaps, result.values, sizes)), own=say)
+
+
+def _estimates(
+    people: Classified, groupings: Sequence[ComparedGroups], spec: ClassesSpec
+) -> tuple[list[Estimate[ClassesValue]], list[Estimate[ClassesGap]]]:
+    """Return the values and the gaps of every metric."""
+    everybody = people.counts(np.zeros_like(people.decision), 1)
+    values: list[Estimate[ClassesValue]] = []
+    gaps: list[Estimate[ClassesGap]] = []
+    for metric in _chosen_metrics(people, spec):
+        value_of = partial(value_estimates, labels=people.labels, metric=metric, spec=spec)
+        if metric.counts is not None:
+            values += value_of(everybody, None, (OVERALL,))
+        for grouping in groupings:
+            counts = people.counts(grouping.code, len(grouping.groups))
+            if metric.counts is not None:
+                values += value_of(counts, grouping.name, grouping.groups)
+            found = gap_estimates(counts, grouping, people.labels, metric, spec)
+            gaps += [gap.map(partial(with_worse_off, labels=people.labels, spec=spec)) for gap in found]
+    return values, gaps
 
 
 def _chosen_metrics(people: Classified, spec: ClassesSpec) -> list[ClassMetric]:

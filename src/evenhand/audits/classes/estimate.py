@@ -114,6 +114,7 @@ def value_estimates(
     grouping: str | None,
     groups: Sequence[str],
     labels: Sequence[str],
+    *,
     metric: ClassMetric,
     spec: ClassesSpec,
 ) -> list[Estimate[ClassesValue]]:

@@ -20,10 +20,10 @@ from evenhand.core.display import (
 )
 from evenhand.core.findings import limits_of
 from evenhand.core.methods import method
-from evenhand.messages.formats import show_confidence
+from evenhand.messages.formats import Format, show_confidence
 
 if TYPE_CHECKING:
-    from evenhand.audits.paired.result import PairedResult
+    from evenhand.audits.paired.result import PairedGap, PairedResult, PlaceboRecord
 
 _method = partial(method, "evenhand.audits.paired")
 _WIDTH = PANEL_WIDTH - 60
@@ -102,7 +102,7 @@ def parts(result: PairedResult) -> Iterator[Figure | DisplayTable]:
 
 
 def _gap_columns(result: PairedResult) -> dict[str, Callable[[Any], Number]]:
-    def style(record: Any) -> Any:
+    def style(record: PairedGap) -> Format:
         return result.metrics[record.metric].style()
 
     return {
@@ -113,7 +113,7 @@ def _gap_columns(result: PairedResult) -> dict[str, Callable[[Any], Number]]:
 
 
 def _placebo_table(result: PairedResult) -> DisplayTable:
-    def style(record: Any) -> Any:
+    def style(record: PlaceboRecord) -> Format:
         return result.metrics[record.metric].style("difference", signed=True)
 
     columns: dict[str, Callable[[Any], Any]] = {

@@ -24,7 +24,7 @@ from evenhand.core.spec import audit_function
 from evenhand.core.thresholds import require_known
 from evenhand.errors import ConfigError, DataError, require_name
 from evenhand.messages.shared import say as shared
-from evenhand.stats.types import FloatArray
+from evenhand.stats.types import FloatArray, IntArray
 from evenhand.stats.within_units import UnitMeans
 from evenhand.table.cells import Cells
 from evenhand.table.engines import require_few_rows
@@ -81,10 +81,10 @@ def run(table: Table, spec: RankingSpec) -> Draft[RankingResult]:
         left_out |= dict.fromkeys(left for grouping in groupings for left in grouping.left_out)
         for metric, (of_row, largest) in _metrics_of(lists, table, spec).items():
             everybody = UnitMeans.build(lists.query, np.zeros_like(lists.query), 1, of_row, largest)
-            values += value_estimates(everybody, model, None, (OVERALL,), metric, spec)
+            values += value_estimates(everybody, model, None, (OVERALL,), metric=metric, spec=spec)
             for grouping in groupings:
                 means = UnitMeans.build(lists.query, grouping.code, len(grouping.groups), of_row, largest)
-                values += value_estimates(means, model, grouping.name, grouping.groups, metric, spec)
+                values += value_estimates(means, model, grouping.name, grouping.groups, metric=metric, spec=spec)
                 favourable = table.prediction(model).favourable
                 found = gap_estimates(means, model, grouping, metric, spec)
                 gaps += [gap.map(partial(with_worse_off, favourable=favourable)) for gap in found]
@@ -114,17 +114,17 @@ class Lists:
     groups: Cells
 
     @property
-    def query(self) -> Any:
+    def query(self) -> IntArray:
         """(rows,) The code of the list of each candidate."""
         return self.ranked.query
 
     @property
-    def length(self) -> Any:
+    def length(self) -> IntArray:
         """(rows,) The length of the list of each candidate."""
         return self.ranked.length
 
     @property
-    def sizes(self) -> Any:
+    def sizes(self) -> IntArray:
         """(lists,) The number of candidates in each list."""
         return np.bincount(self.ranked.query)
 
