@@ -246,11 +246,12 @@ def compare(
     """Compare two audits: every gap with an interval of its change, verdict flips first.
 
     The interval of a change is by MOVER (Zou and Donner 2008, Statistics in Medicine 27): with limits (l, u) of both
-    numbers, from d - sqrt(a^2 + b^2 - 2 r a b), a = new - l_new, b = u_old - old, to the same with the other ends. Its
-    p-value treats the distance to the limit on the side of no change as a multiple of a standard error. If the
-    direction of a gap is not clear, the limits allow for the opposite one (`pairing.size_change`). For different
-    people r is 0. For the same people r is the correlation of the two errors, from each person's influence on them
-    (Zou 2007, Psychological Methods 12), which requires both tables. Without them, audits of the same data are refused.
+    numbers, the lower limit is d - sqrt(a^2 + b^2 - 2 r a b) with a = new - l_new and b = u_old - old, and the upper
+    limit is analogous. Its p-value treats the distance to the limit on the side of no change as a multiple of a
+    standard error. If the direction of a gap is not clear, the limits allow for the opposite direction
+    (`pairing.size_change`). For different people r is 0. For the same people r is the correlation of the two errors,
+    from each person's influence on them (Zou 2007, Psychological Methods 12), which requires both tables. Without
+    them, audits of the same data are refused.
 
     Parameters
     ----------

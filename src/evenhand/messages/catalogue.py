@@ -6,20 +6,20 @@ A sentence is a format string whose placeholders declare the kind of their argum
 ``{model:name}``   a name from the data or the settings
 ``{group:group}``  the label of a group; evenhand's own labels are translated
 ``{title:metric}`` the title of a metric, translated
-``{who:noun}``     a noun for what is counted, such as people or answers, translated
-``{least:set}``    a number that the user has set
-``{n:count}``      a count of people, rows or answers: withheld where it is small
-``{x:percent}``    a number with a format; ``{x:percent safe}`` where no count can be derived from it
-``{c:confidence}`` a confidence or level that the user has set
-``{p:figure}``     a number that is already formatted, such as a p-value with the digits it needs
+``{who:noun}``     a noun for the counted units, such as people or answers, translated
+``{least:set}``    a number set by the user
+``{n:count}``      a count of people, rows or answers: withheld if it is small
+``{x:percent}``    a number with a format; ``{x:percent safe}`` if no count can be derived from it
+``{c:confidence}`` a confidence or level set by the user
+``{p:figure}``     an already formatted number, such as a p-value with the digits it needs
 ``{x:unit}``       a number in the format of the metric, which is the argument `unit`
 ``{why}``          another message; ``{why:sentence}`` with a capital letter and a full stop
 ``{x:name and}``   several names, joined; also ``or``, ``commas``, ``semicolons``, ``sentences``, ``lines``
-``{verb:verb}``    what the system does to a person it selects
+``{verb:verb}``    the verb for selecting a person
 =================  ====================================================================================
 
 A sentence that depends on a number is a pair, singular and plural; the number is its argument `n`. The English
-sentences of a part are in its file ``locale/en.toml``, in tables whose names are for the reader. Translations are
+sentences of a part are in its file ``locale/en.toml``, in tables whose names only help readers. Translations are
 gettext catalogues beside it, ``locale/de.po``, with the key as context; `make messages` updates and compiles them.
 """
 

@@ -1,7 +1,7 @@
 """Live estimates of a running study, for the dashboard.
 
-The estimates are those of the analysis (`eh.study.analyze`, `eh.disagreement`) with fewer bootstrap resamples, so that
-they keep up; the exclusions of [analysis] are applied first.
+The estimates are computed as in the analysis (`eh.study.analyze`, `eh.disagreement`) with fewer bootstrap
+resamples, so that they keep up; the exclusions of [analysis] are applied first.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def live_estimates(spec: StudySpec) -> Estimator:
 
     For an effort study: in each condition the rank correlations of the overall distance with the trajectory and the
     aggregate distance, and the weight of trajectory, with intervals by the bootstrap of people. For a disagreement
-    study:
-    for each grouping the gaps of the fairness metrics, with their bounds and intervals. A value that cannot be
+    study: for each grouping the gaps of the fairness metrics, with their bounds and intervals. A value that cannot be
     estimated yet is None, with the reason in `status`.
 
     Parameters

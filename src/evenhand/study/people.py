@@ -35,7 +35,7 @@ class RecruitCheck:
 
     Parameters
     ----------
-    records : one record per person in both and checkable filter.
+    records : a record for each person in both and each filter that can be checked.
     unmatched : ids of people in the study that are missing from the export.
     absent : ids in the export that are not in the study.
     repeated : ids with several rows of different values in the export; all their rows are checked.

@@ -97,8 +97,8 @@ def build_frame(columns: Mapping[str, Column], backend: str | None = None) -> Na
     Returns
     -------
     pandas.DataFrame, polars.DataFrame, pyarrow.Table or dict
-        The frame, columns in the order given. With no `backend` named and none of the three installed, a dict
-        of numpy arrays, with dtype object where values are missing.
+        The frame, with columns in the given order. Without `backend` and with none of the three installed, a dict
+        of numpy arrays, with dtype object if values are missing.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class Part:
 
     Parameters
     ----------
-    condition, target : the condition and the explained variable; `seeds` seeds their random numbers.
+    condition, target : the condition and the explained variable; `seeds` are the seeds of their random numbers.
     distances : aggregate and trajectory distance, shape (rows, 2).
     y : the target.
     who : the people, as positions in the responses.

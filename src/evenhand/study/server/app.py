@@ -64,7 +64,7 @@ class AppContext:
 
     Parameters
     ----------
-    design, study : the study as it is shown, and as it is stored.
+    design, study : the study's design, and its stored data.
     security : cookies and tokens.
     templates : the Jinja environment; everything is escaped. `static("style.css")` returns the address of a file.
     files : the static files by name.
@@ -97,7 +97,7 @@ def create_app(
 
     Parameters
     ----------
-    design, study : the study as it is shown, and as it is stored.
+    design, study : the study's design, and its stored data.
     estimates : function that computes the dashboard's estimates; none by default.
     https : whether clients reach it over https, directly or through a proxy.
     rate : maximum requests per second and address, with bursts of four seconds; `math.inf` for no limit.

@@ -44,7 +44,7 @@ class Estimate:
     Parameters
     ----------
     label, group : the estimated quantity, and the condition or the compared groups.
-    value, low, high : the estimate and its interval; None where undefined.
+    value, low, high : the estimate and its interval; None if undefined.
     lower, upper : for a partially identified quantity, its smallest and largest possible value.
     n, answers : number of people and of answers used.
     status : 'ok', or why the value or the interval is undefined.

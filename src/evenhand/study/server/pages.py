@@ -270,7 +270,7 @@ def pair_chart(
 
     Parameters
     ----------
-    first, second : the trajectories, of one length.
+    first, second : the trajectories, of equal length.
     times : labels of the points in time.
     title : title of the chart, for screen readers.
     stamps : the times as numbers, if they are unevenly spaced.

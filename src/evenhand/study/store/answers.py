@@ -89,7 +89,7 @@ class Answers:
         payload : the answer by the field names of the schema.
         revision : the revision that the form was rendered from; 0 if nothing was stored.
         last : whether this is the last step, after which the person has finished.
-        now : the moment; by default the clock's.
+        now : the current time; by default from the clock.
         """
         clock = Clock.of(person, now)
         seconds = None if clock.away or clock.taken < 0 else round(clock.taken, 3)

@@ -99,7 +99,7 @@ class Database:
                 busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except FileNotFoundError:  # there is no log
             return True
-        except sqlite3.Error:  # somebody else empties the log or holds the file at this moment
+        except sqlite3.Error:  # another process empties the log or locks the file
             return False
         return not busy
 

@@ -77,7 +77,7 @@ class Participants:
         recruitment_id : the recruiter's id of the person; ignored unless a short printable text.
         language : the language of their pages.
         about : their answers about themselves, by question; stored, and counted for the quotas.
-        now : the moment; by default the clock's.
+        now : the current time; by default from the clock.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Participants:
         Parameters
         ----------
         who : the person, or their code.
-        now : the moment; by default the clock's.
+        now : the current time; by default from the clock.
         """
         code = who if isinstance(who, str) else who.code
         if not records.is_storable(code):

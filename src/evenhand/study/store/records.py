@@ -94,7 +94,7 @@ class Participant:
     enrolled_at, seen_at : when they enrolled, and when they were last active.
     finished_at, withdrawn_at : when they finished, and when they withdrew; else None.
     completion_code : the code that they submit to be paid.
-    fingerprint : of the design that they were enrolled with; None in older databases.
+    fingerprint : hash of the design at their enrolment; None in older databases.
     steady, clock : `since` on a monotonic clock, and the clock's id; None in older databases.
     """
 

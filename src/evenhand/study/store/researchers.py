@@ -115,7 +115,7 @@ class Researchers:
         key : the counter, such as "name:anna" or "address:192.0.2.1"; only a keyed hash of it is stored.
         limit : attempts allowed within a window.
         window : length of the window in seconds.
-        now : the moment; by default the clock's.
+        now : the current time; by default from the clock.
         """
         moment = seconds_of(now)
         values = {"study": self.row.id, "digest": self._keyed(key), "now": moment, "cutoff": moment - window}

@@ -108,8 +108,8 @@ class Results:
     def version(self) -> tuple[float, ...]:
         """Return numbers that change whenever `responses` may change; only for comparison.
 
-        They are the number of answers, the time of the last save, the number of writes, and how many people enrolled,
-        finished and withdrew.
+        They are the number of answers, the time of the last save, the number of writes, and the numbers of people
+        who enrolled, finished and withdrew.
         """
         in_study = _P.study_id == self.row.id
         written = (
