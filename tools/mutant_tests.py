@@ -172,7 +172,7 @@ class Runner:
             for name, line in zip(todo, said, strict=False):
                 self.tests[name] = line | {"mark": mark}
             todo = todo[len(said) :]
-            slow = todo[0].split("[")[0] if todo else ""  # its process ended; other cases will be no quicker
+            slow = todo[0].split("[")[0] if todo else ""  # its process ended; other cases will not be faster
             for name in [name for name in todo if name.split("[")[0] == slow]:
                 self.tests[name] = {"mark": mark, "sound": False, "cost": SLOW, "lines": {}}
                 todo.remove(name)

@@ -295,7 +295,7 @@ def size_change(
     ends = [_smaller(d, s) for d in _open(*straight) for s in _open(*across)]
     low, high = min(ends), max(ends)
     p_value = None if p_straight is None or p_across is None else max(p_straight, p_across)
-    if kind == "ratio":  # it falls as the distance from equality grows
+    if kind == "ratio":  # a ratio falls as its distance from equality grows
         low, high = 0.0 - high, 0.0 - low
     return _size(kind, new) - _size(kind, old), finite(low), finite(high), p_value
 

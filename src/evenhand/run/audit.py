@@ -131,7 +131,7 @@ class Audit:
             require_contents(written)
             audit = cls._rebuilt(written, run)
             require_sentences(written)
-            _ = audit.sections(), audit.families  # which need more than the right types
+            _ = audit.sections(), audit.families  # they require more than correct types
             return audit
         except EvenhandError:
             raise

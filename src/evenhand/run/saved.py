@@ -115,7 +115,7 @@ def _written_result(result: type[Result]) -> type[_Saved]:
 
 
 def _list_of(record: type[Record]) -> Any:
-    return list[_written_record(record)]  # type: ignore[misc,arg-type]  # a type that is made here
+    return list[_written_record(record)]  # type: ignore[misc,arg-type]  # a type created at runtime
 
 
 def _model(kind: type, columns: Mapping[str, tuple[Any, Any]]) -> type[_Saved]:

@@ -153,7 +153,7 @@ def _made_up_sets(folder: Path) -> list[Path]:
     households = Table(make_households(5_000, seed=1), id="household", groups="race", predictions=score)
     income = design_sets(households, [f"income_{year}" for year in range(2019, 2023)], sets=6, step=100, seed=1)
     defendants = Table(make_defendants(5_000, seed=1), id="defendant", groups="race", predictions=score)
-    # Counts are coarse: one more arrest in the first year changes a slope a lot, and an acceleration not at all.
+    # Counts are coarse: one more arrest in the first year changes the slope considerably, but not the acceleration.
     counts = [f"arrests_year{year}" for year in range(1, 5)]
     arrests = design_sets(defendants, counts, sets=6, measure="acceleration", similar_aggregate=0.5, seed=1)
     return [income.save(folder / "income.json"), arrests.save(folder / "arrests.json")]

@@ -184,5 +184,5 @@ def _in_order(codes: IntArray, values: list[Any]) -> Coded:
     code = {text: index for index, text in enumerate(distinct)}
     new = np.array(
         [*(code.get(text, ABSENT_CODE) for text in texts), ABSENT_CODE]
-    )  # the last is for missing values, -1
+    )  # the last element is for missing values, -1
     return Coded(codes if (new[:-1] == np.arange(len(texts))).all() else new.take(codes), tuple(distinct))

@@ -93,7 +93,7 @@ def repeat_rows(source: Source, column: str) -> Source:
 def _repeated(frame: Frame, column: str) -> Frame:
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb():
         quoted = '"' + column.replace('"', '""') + '"'
-        count = f"{quoted}::bigint"  # in blocks, since DuckDB holds a row's whole list in memory
+        count = f"{quoted}::bigint"  # in blocks, since DuckDB keeps the whole list of a row in memory
         blocks = f"unnest(list_append(list_resize([]::bigint[], {count} // {_BLOCK}, {_BLOCK}), {count} % {_BLOCK}))"
         rows = frame.to_native().project(f"* replace ({blocks} as {quoted})")
         rows = rows.project(f"* replace (unnest(range({quoted})) as {quoted})")

@@ -312,7 +312,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Sequence[str]], Foreign]]] = {
 
 
 _MOST_CELLS = 20_000_000
-_EMPTY_SHARE = 100  # a larger sheet may have this many empty cells for each that is filled
+_EMPTY_SHARE = 100  # maximum number of empty cells per filled cell in a large sheet
 _CHUNK = 1 << 20
 _CELL = re.compile(rb"<(?:\w+:)?c\s[^>]*?\br=[\"']([A-Z]{1,3})(\d+)[\"']")
 _ROW = re.compile(rb"<(?:\w+:)?row\s[^>]*?\br=[\"'](\d+)[\"']")

@@ -37,7 +37,7 @@ NUMBERS: tuple[Kind, ...] = ("whole", "real")
 ZONE = " UTC"
 """The time zone in which every engine writes times with a zone."""
 
-BLANKS = " \t\n\r\x0b\x0c\xa0"  # listed, because engines differ in their white space
+BLANKS = " \t\n\r\x0b\x0c\xa0"  # listed, because engines define white space differently
 
 
 # The text of a value, the same from every engine ----------------------------------------------------------

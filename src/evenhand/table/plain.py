@@ -98,7 +98,7 @@ def _plain(frame: Frame, name: str, dtype: DType, words: Sequence[str]) -> nw.Ex
         if typed is not None:
             return typed
     if dtype in (nw.Int128, nw.UInt128):
-        # Engines return sums in these types. A column in memory that needs them stays.
+        # Engines return sums in these types. A column in memory that needs them is kept.
         fits = isinstance(frame, nw.LazyFrame) or _fits(frame.get_column(name))
         return column.cast(nw.Int64) if fits else None
     if _has_zone(dtype):

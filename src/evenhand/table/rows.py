@@ -255,7 +255,7 @@ def binned_scores(cells: Cells) -> ScoreRows:
     is_yes = np.array([label == str(YES) for label in cells.labels.get("outcome", ("",))], dtype=np.bool_)
     outcome = cells.codes.get(
         "outcome", np.zeros(len(cells.n), dtype=np.int64)
-    )  # without an outcome, nobody is positive
+    )  # without an outcome, all entries count as negative
     rows = cells.n.astype(np.float64)
     weight, squares = cells.sums.get("w", rows), cells.sums.get("ww", rows)
     return ScoreRows(score=bins, positive=is_yes[outcome], weight=weight, squares=squares, groups=cells, binned=True)

@@ -273,7 +273,7 @@ def _array(values: Any) -> Column:
         array = np.asarray(values, dtype=object)
     if array.dtype.kind not in "US" or isinstance(values, np.ndarray):
         return array
-    # NumPy converts numbers beside text to text; keep the objects.
+    # NumPy converts numbers mixed with text to text; keep the objects.
     return np.asarray(values, dtype=object)
 
 
@@ -294,7 +294,7 @@ def _readable_objects(array: npt.NDArray[Any], missing: Sequence[str]) -> npt.ND
     values = [None if _is_missing(v, words) else v for v in array]
     kinds = {bool if isinstance(v, np.bool_) else type(v) for v in values if v is not None}
     if kinds & NOT_PLAIN:
-        return np.full(len(array), b"", dtype=object)  # which are refused
+        return np.full(len(array), b"", dtype=object)  # columns of bytes are refused
     return np.array([_text_or_none(v) for v in values] if _is_mixed(kinds) else values, dtype=object)
 
 

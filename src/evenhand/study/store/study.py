@@ -286,7 +286,7 @@ def backup(url: str, target: str | os.PathLike[str]) -> Path:
         raise ConfigError("the folder of '{file}' does not exist; make it first.", file=file)
     try:
         _remove_leftovers(file.parent)
-        handle, part = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_PART, dir=file.parent)  # for nobody else
+        handle, part = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_PART, dir=file.parent)  # private to the owner
         try:
             _hold(handle)
             if source.get_backend_name() == "sqlite":
