@@ -105,7 +105,7 @@ class Trace:
 
 
 def limit(seconds: float) -> None:
-    """End this process after some CPU seconds, or after about ten times as many seconds; 0 removes the limit."""
+    """End this process after some CPU seconds, or about ten times as many seconds of wall time; 0 removes the limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_REAL, 10 * (seconds + 2) if seconds else 0.0)
 

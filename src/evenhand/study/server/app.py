@@ -192,7 +192,7 @@ Plain = Annotated[str, Field(pattern="^[^\\u0000]*$")]
 
 
 class Draft(BaseModel, extra="forbid"):
-    """The unfinished fields of a form, with the revision of the answer that they edit."""
+    """The request to store a draft: the fields of a form, and the revision of the answer that they edit."""
 
     fields: Annotated[dict[Plain, Plain | list[Plain]], Field(max_length=MOST_FIELDS)]
 
