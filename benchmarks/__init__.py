@@ -1,4 +1,4 @@
-"""What evenhand claims of its speed and of its coverage, measured: one file per claim, in two rooms."""
+"""Benchmarks of evenhand's claims on speed and coverage: one file per claim, in two rooms (folders)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def claims(room: Path) -> dict[str, str]:
-    """Return the name and title of every claim of a room: its files, except those that begin with an underscore."""
+    """Return the name and title of every claim of a room, from its files without a leading underscore."""
     return {file.stem: _title(file) for file in sorted(room.glob("[!_]*.py"))}
 
 
@@ -23,13 +23,13 @@ def _title(file: Path) -> str:
 
 
 def listing(known: dict[str, str]) -> str:
-    """Return the names and titles of claims, one line each."""
+    """Return the names and titles of claims as text, one line each."""
     width = max(map(len, known))
     return "\n".join(f"  {name:{width}}  {title}" for name, title in known.items())
 
 
 def require_claim(name: str, known: dict[str, str]) -> str:
-    """Return a name that is a claim of a room; stop with the nearest one otherwise."""
+    """Return the name if it is a claim of the room; otherwise exit with the nearest name."""
     if name in known:
         return name
     near = get_close_matches(name, known, 1)

@@ -1,4 +1,4 @@
-"""Level, coverage and power, measured by simulation: one file per claim."""
+"""Level, coverage and power measured by simulation: one file per claim."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from benchmarks.coverage._lines import Book, Line, hash_of, key_of, read, write
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure the claims that are named, or all; 1 where a promise does not hold in the small version."""
+    """Measure the named claims, or all; with --small, return 1 if a promise does not hold."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(name: str, **how: Any) -> None:
-    """Measure the lines of a claim that are not recorded for the code as it is, and record them."""
+    """Measure and record the lines of a claim that are not recorded for the current code."""
     claim, path = import_module(f"benchmarks.coverage.{name}"), RESULTS / f"{name}.json"
     book = Book(path, " ".join(claim.MEASURED), **how)
     claim.promises(book)
@@ -77,7 +77,7 @@ def measure(name: str, **how: Any) -> None:
 
 
 def broken_in_small(names: Sequence[str]) -> list[Line]:
-    """Measure the small version of claims, and return the lines that do not hold."""
+    """Return the lines that do not hold in the small version of the claims."""
     book = Book()
     for name in names:
         import_module(f"benchmarks.coverage.{name}").promises(book)
@@ -90,7 +90,7 @@ _SHARE = 0.05
 
 
 def repeat(name: str) -> None:
-    """Print, as JSON, the lines of a claim of a twentieth of the samples; for a process of its own."""
+    """Print the lines of a claim from a twentieth of the samples as JSON; runs in its own process."""
     book = Book(share=_SHARE)
     with redirect_stdout(sys.stderr):
         import_module(f"benchmarks.coverage.{name}").promises(book)
@@ -98,7 +98,7 @@ def repeat(name: str) -> None:
 
 
 def outcomes(name: str, source: Path) -> dict[str, list[Line]]:
-    """Return the lines of a twentieth of the samples, with the code in this folder, by simulation."""
+    """Return the lines of a claim from a twentieth of the samples with the code in a folder, by simulation."""
     command = [sys.executable, "-m", "benchmarks.coverage", "--repeat", name]
     environment = os.environ | {"PYTHONPATH": str(source.resolve())}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -111,12 +111,12 @@ def outcomes(name: str, source: Path) -> dict[str, list[Line]]:
 
 
 def _simulation(line: Line) -> str:
-    """Return what names the simulation of a line: a line of several may name its population by what it found."""
+    """Return the key of a line's simulation; the populations of a batch may be named by their results."""
     return line.batch or " | ".join(key_of(line))
 
 
 def keep_unmoved(name: str, old_source: Path) -> None:
-    """Record the lines of a claim for today's code where it and the code measured have the same outcomes."""
+    """Record the lines of a claim for the current code where old and current code have the same outcomes."""
     path = RESULTS / f"{name}.json"
     lines = read(path)
     if all(line.code == hash_of(line.rooms) for line in lines):

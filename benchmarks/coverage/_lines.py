@@ -1,9 +1,9 @@
-"""What is known of every promise: the writer of lines that the benchmarks of coverage share.
+"""Writer and reader of the lines (promises and their measured shares) that all coverage benchmarks use.
 
-A benchmark is a file of this folder with a constant `MEASURED`, the code that its lines are about (files or folders of
-`src/evenhand`), and a function `promises(book)` that declares the lines. A line is written as soon as it is known, and
-is not computed again while that code is the same. Comments and docstrings do not count, nor do the files of a folder
-that only show results or propose settings (`SHOWING`): they move no number.
+A benchmark is a file of this folder with a constant `MEASURED`, the measured code (files or folders of `src/evenhand`),
+and a function `promises(book)` that declares the lines. A line is written as soon as it is measured, and is not
+measured again while that code stays the same. Comments, docstrings, and files of a folder that only show results or
+propose settings (`SHOWING`) are ignored, because they change no number.
 
     MEASURED = ("stats/intervals.py",)
 
@@ -46,21 +46,22 @@ A pair holds ours and the oracle's."""
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One promise in one population.
+    """One promise for one population, with its measured share.
 
     Parameters
     ----------
     what : the interval, test or verdict, as the product calls it.
-    population : who was simulated.
+    population : the simulated population.
     kind : an interval covers at least `nominal`; a test or a verdict is wrong at most so often; power is only reported.
     nominal : the confidence or the level; None for power.
-    allowed : what is promised where that is less than nominal; `why` says why.
-    observed : the share; None where no sample had an interval or a test.
-    asked, samples : how many samples were drawn, and how many of them had an interval or a test; 0: the share is exact.
-    oracle, beside : a method that knows more, or a peer, and its share of the same samples.
+    allowed : the promised share if it is weaker than nominal, with the reason `why`.
+    observed : the observed share; None if no sample had an interval or a test.
+    asked, samples : the number of drawn samples, and the number with an interval or a test; 0 if the share is exact.
+    oracle, beside : a method with more information, or a peer, and its share in the same samples.
     rooms, code : the files and folders of the package that were measured, and the hash of their code.
-    batch : the simulation that told this line together with others; empty where it has its own.
-    repeated : in how many samples today's code and the code measured had the same share; 0: today's was measured.
+    batch : the simulation that produced this line together with others; empty for a simulation of its own.
+    repeated : the number of samples in which current and measured code had the same share; 0 if current code was
+        measured.
     """
 
     what: str
@@ -80,7 +81,7 @@ class Line:
     repeated: int = 0
 
     def seen(self, found: ArrayLike | tuple[ArrayLike, ArrayLike]) -> Line:
-        """Return the line with what a simulation found: one truth a sample, or a pair of ours and the oracle's."""
+        """Return the line with the share of true outcomes; a pair contains our outcomes and the oracle's."""
         ours, oracle = found if isinstance(found, tuple) else (found, None)
         each = np.asarray(ours, dtype=np.float64)
         beside = self.beside if oracle is None else float(np.mean(np.asarray(oracle, dtype=np.float64)))
@@ -88,7 +89,7 @@ class Line:
         return replace(self, observed=share, samples=each.size if each.ndim else 0, beside=beside)
 
     def held_against(self, others: Mapping[str, ArrayLike]) -> Line:
-        """Return the line with what other methods found in the same samples; the last of them is the oracle."""
+        """Return the line with the shares of other methods in the same samples; the last method is the oracle."""
         shares = {name: float(np.mean(np.asarray(found, dtype=np.float64))) for name, found in others.items()}
         *first, last = shares
         named = "".join(f"{name}: {shares[name]:.3f}; " for name in first) + last
@@ -96,7 +97,7 @@ class Line:
 
     @property
     def error(self) -> float:
-        """The Monte-Carlo standard error of what was observed; at 0 and 1 with two more samples of each."""
+        """The Monte Carlo standard error of the observed share; at 0 and 1, with two more samples of each kind."""
         share, n = self.observed or 0.0, self.samples
         if n and share in (0.0, 1.0):
             share, n = (n * share + 2) / (n + 4), n + 4
@@ -104,7 +105,7 @@ class Line:
 
     @property
     def holds(self) -> bool:
-        """Whether what was observed is within three Monte-Carlo errors of what is promised."""
+        """Whether the observed share is within three Monte Carlo errors of the promised share."""
         promised = self.nominal if self.allowed is None else self.allowed
         if promised is None or self.observed is None:
             return promised is None
@@ -124,16 +125,16 @@ class Line:
 
 @dataclass
 class Book:
-    """The lines of one benchmark: those that are known already, and those that are measured now.
+    """The lines of one benchmark, recorded or newly measured.
 
     Parameters
     ----------
-    path : where the lines are kept; None for the small version, which keeps nothing.
-    rooms : the files and folders of the package that are measured, by a blank apart.
-    only : measure only lines that contain these words, whether they are known or not.
-    anew : measure every line, known or not.
-    minutes : begin no further line after so long; what is left is measured by the next run.
-    share : without a path, the share of the samples that is drawn instead of the small version; None for that.
+    path : the file of the recorded lines; None for the small version, which records nothing.
+    rooms : the measured files and folders of the package, separated by blanks.
+    only : measure only lines that contain these words, whether recorded or not.
+    anew : measure every line, recorded or not.
+    minutes : the time after which no further line is started; the next run measures the remaining lines.
+    share : without a path, the share of the samples to draw; None for the small version.
     """
 
     path: Path | None = None
@@ -149,7 +150,7 @@ class Book:
     def measure(
         self, what: str, population: str, simulate: Simulate, *, kind: Kind, samples: int, guard: int = 0, **about: Any
     ) -> None:
-        """Measure one line, or take it as known; `guard` is the number of samples in the small version, 0 for none."""
+        """Measure one line, or use its recorded result; `guard` is the number of samples of the small version."""
         asked = self._asked(samples, guard)
         about |= {"rooms": self.rooms, "code": hash_of(self.rooms)}
         line = Line(what=what, population=population, kind=kind, asked=asked, **about)
@@ -162,7 +163,7 @@ class Book:
     def several(
         self, batch: str, simulate: Callable[[int, Generator], Sequence[Line]], *, samples: int, guard: int = 0
     ) -> None:
-        """Measure the lines that one simulation tells together, or take them as known."""
+        """Measure the lines produced by one simulation, or use their recorded results."""
         asked = self._asked(samples, guard)
         about: dict[str, Any] = {"rooms": self.rooms, "code": hash_of(self.rooms), "batch": batch, "asked": asked}
         known = [old for old in read(self.path) if replace(old, **about) == old]
@@ -172,13 +173,13 @@ class Book:
             self.lines += known
 
     def _asked(self, samples: int, guard: int) -> int:
-        """Return how many samples to draw."""
+        """Return the number of samples to draw."""
         if self.share is not None:
             return max(guard, 10, round(self.share * samples))
         return guard if self.path is None else samples
 
     def _is_due(self, asked: int, words: str, known: bool) -> bool:
-        """Tell whether something is to be measured now; what there is no time for is counted as left."""
+        """Return whether to measure a line now; count it as left if time is over."""
         if not asked or not (self.only in words if self.only else self.anew or not known):
             return False
         late = perf_counter() - self.began > 60 * self.minutes
@@ -197,17 +198,17 @@ _UNKNOWN: dict[str, Any] = {"observed": None, "samples": 0, "beside": None, "rep
 
 
 def key_of(line: Line) -> tuple[str, str, str]:
-    """Return what names a line in its file."""
+    """Return the key of a line in its file."""
     return line.what, line.population, line.kind
 
 
 def read(path: Path | None) -> list[Line]:
-    """Return the lines of a file; none where there is no file yet."""
+    """Return the lines of a file; empty if the file does not exist."""
     return [Line(**values) for values in json.loads(path.read_text())] if path is not None and path.exists() else []
 
 
 def write(lines: Sequence[Line], path: Path) -> None:
-    """Write the lines of a benchmark, in order; a run that is stopped leaves the old file or the new one."""
+    """Write the sorted lines of a benchmark; an interrupted run leaves either the old or the new file intact."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps([asdict(one) for one in sorted(lines, key=key_of)], indent=1, ensure_ascii=False) + "\n")
     new.replace(path)
@@ -221,7 +222,7 @@ SHOWING = ("*chart*.py", "section.py", "messages.py", "display.py", "propos*.py"
 def hash_of(rooms: str, source: Path = ROOT / "src") -> str:
     """Return the hash of the code of files and folders of the package.
 
-    Comments, docstrings and the files of folders that only show results do not count.
+    Comments, docstrings and files that only show results are ignored.
     """
     digest = hashlib.sha256()
     for room in rooms.split():

@@ -1,4 +1,4 @@
-"""The tables of `docs/promises.md`, made of the recorded results: at most `MOST_LINES`, the worst first."""
+"""The tables of `docs/promises.md` from the recorded results: at most `MOST_LINES` lines, worst first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Named = tuple[str, Line]
 
 
 def page_part() -> str:
-    """Return the tables of `docs/promises.md`: a summary, the worst lines, then and now, and every method in a line."""
+    """Return the tables of `docs/promises.md`: a summary, the worst lines, independent checks, and all methods."""
     lines = [(name, line) for name in NAMES for line in read(RESULTS / f"{name}.json")]
     summary = _summary(lines)
     rest = [_then_and_now(lines)]
@@ -42,7 +42,7 @@ def _table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _summary(lines: Sequence[Named]) -> str:
-    """Return how many promises hold, and name those that do not."""
+    """Return a summary of how many promises hold, with a list of the broken ones."""
     promised = [(name, line) for name, line in lines if line.nominal is not None]
     broken = [f"- {line.what}: {line.population} (`{name}`)" for name, line in promised if not line.holds]
     less = sum(line.allowed is not None and line.allowed != line.nominal for _, line in promised)
@@ -61,14 +61,14 @@ def _summary(lines: Sequence[Named]) -> str:
 
 
 def _shortfall(line: Line) -> float:
-    """Return how far a promise is beyond its nominal share; 0 without a promise."""
+    """Return the distance of an observed share beyond its nominal share; 0 without a promise."""
     if line.nominal is None or line.observed is None:
         return 0.0
     return line.nominal - line.observed if line.kind == "interval" else line.observed - line.nominal
 
 
 def _worst(lines: Sequence[Named], most: int) -> str:
-    """Return the lines that are farthest beyond their nominal share, worst first."""
+    """Return a table of the lines farthest beyond their nominal share, worst first."""
     ranked = sorted(lines, key=lambda pair: -_shortfall(pair[1]))
     worst = [pair for pair in ranked if not pair[1].holds or _shortfall(pair[1]) > 0]
     rest = len(worst) - most
@@ -80,7 +80,7 @@ def _worst(lines: Sequence[Named], most: int) -> str:
 
 
 def _methods(title: str, lines: Sequence[Named]) -> str:
-    """Return a line for each method: in how many populations it was measured, its worst share and its median."""
+    """Return a table with a row per method: number of populations, worst share and median share."""
     by_method: dict[tuple[str, str], list[Line]] = {}
     for name, line in lines:
         by_method.setdefault((line.what, name), []).append(line)
@@ -103,14 +103,14 @@ def _method_cells(name: str, method: str, lines: Sequence[Line]) -> Iterator[str
 
 
 def _mark(lines: Iterable[Line]) -> str:
-    """Return the mark of lines that were measured with other code; the gravest if several."""
+    """Return the most serious mark that lines need because other code was measured; "" for none."""
     if any(line.code != hash_of(line.rooms) for line in lines):
         return " †"
     return " ‡" if any(line.repeated for line in lines) else ""
 
 
 def _then_and_now(lines: Sequence[Named]) -> str:
-    """Return the table of `independent_check.csv`, what independent checks found, beside what these lines say now."""
+    """Return a table of independent checks (`independent_check.csv`) beside the current results."""
     heads = ("Point", "What", "Before (independent check)", "Now", "Samples", "Another rule, same samples", "By")
     found: dict[tuple[str, str, str, str], list[Line]] = {}
     with (RESULTS / "independent_check.csv").open(encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""How often the indicators of the UGESP profile name one of two groups where there is no gap at all: exact shares."""
+"""Exact false alarm rates of the UGESP profile's indicators for two groups without a gap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINES: tuple[tuple[str, Kind], ...] = (
 
 @cache
 def shares(few: int, many: int, rate: float) -> tuple[float, float, float]:
-    """Return the exact chances of Fisher's p <= 0.05, of 2 SD and of four fifths, over all tables of two groups."""
+    """Return the exact probabilities of Fisher's p <= 0.05, of 2 SD and of four fifths for two equal groups."""
     chance = np.outer(binom.pmf(range(few + 1), few, rate), binom.pmf(range(many + 1), many, rate))
     total = np.zeros(3)
     for x, y in np.argwhere(chance > _UNLIKELY):
@@ -38,7 +38,7 @@ def shares(few: int, many: int, rate: float) -> tuple[float, float, float]:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines; `samples` is nominal, since nothing is drawn."""
+    """Declare the lines; `samples` is nominal, since the shares are exact."""
 
     def exact(_: int, __: Generator, at: int, people: tuple[int, int], rate: float) -> float:
         return shares(*people, rate)[at]

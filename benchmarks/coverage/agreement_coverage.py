@@ -1,14 +1,14 @@
 """Intervals and tests of the agreement audit.
 
 Coverage: two raters say yes or no about people of one population; kappa is 0.6, and yes is usual (one half) or rare
-(15 %). How often the 95 % interval of a group holds the truth, among samples that have one; how many have one is said
-beside it.
+(15 %). The result is the coverage of the 95 % interval of a group among samples with an interval, beside the share of
+samples with one.
 
-Level: groups of one population, so that every finding is false. One group's gap to the reference group, for PABAK
-(exact) and kappa (among the gaps that are tested), and any finding: gaps of PABAK and kappa to the reference group and,
-of six groups, the worst pair, after Holm. The reference group is as large as the others, or has 1,000 people. Then
-kappa that is equal where the ratings are not, its power, and the level of ICC(A,1) and the spread-adjusted ICC of two
-groups, with errors of equal variance but of different shapes, among the gaps tested.
+Level: all groups come from one population, so every finding is false. Measured are one group's gap to the reference
+group, for PABAK (exact) and kappa (among the tested gaps), and any finding: gaps of PABAK and kappa to the reference
+group and, of six groups, the worst pair, after Holm. The reference group is as large as the others, or has 1,000
+people. Further lines: equal kappa with unequal ratings, its power, and the level of ICC(A,1) and the spread-adjusted
+ICC of two groups, with errors of equal variance but different shapes, among the tested gaps.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ _LEAST_TESTED = 20
 
 
 def statistics(counts: FloatArray, sums: FloatArray) -> FloatArray:  # noqa: ARG001
-    """Return the statistics (..., 4) of counts (..., 4)."""
+    """Return kappa, PABAK, AC1 and alpha (..., 4) of counts (..., 4)."""
     found = BinaryCounts(*np.moveaxis(counts, -1, 0))
     return np.stack([found.kappa(), found.pabak(), found.ac1(), found.alpha()], axis=-1)
 
 
 def chances(share: float, agreement: float) -> FloatArray:
-    """Return the chances of (yes, yes), (no, yes), (yes, no) and (no, no) of raters who say yes equally often."""
+    """Return the probabilities of (yes, yes), (no, yes), (yes, no) and (no, no) for raters with equal shares of yes."""
     differ = (1 - agreement) / 2
     return np.array([share - differ, differ, differ, 1 - share - differ])
 
 
 def testable(counts: FloatArray) -> BoolArray:
-    """Return whether coefficients of counts (..., 4) are tested: enough disagreement, and of the rarer rating."""
+    """Return whether coefficients of counts (..., 4) are tested: enough disagreements and enough rarer ratings."""
     both, second, first, neither = np.moveaxis(counts, -1, 0)
     shared, differ = np.minimum(both, neither), second + first
     return np.asarray((differ >= LEAST_PEOPLE) & (shared + differ / 2 >= LEAST_PEOPLE) & (shared >= LEAST_SHARED))
 
 
 def coverage(samples: int, rng: Generator, *, people: int, share: float) -> list[Line]:
-    """Return a line for each statistic: how many intervals hold the truth, of those there are."""
+    """Return a line per statistic with its interval's coverage among defined intervals."""
     chance = chances(share, 1 - 2 * (1 - 0.6) * share * (1 - share))
     truth = statistics(chance * 1e9, np.zeros(0))
     held, there = (np.zeros((samples, len(STATISTICS)), dtype=np.bool_) for _ in range(2))
@@ -106,12 +106,12 @@ def coverage(samples: int, rng: Generator, *, people: int, share: float) -> list
 
 
 def _few(name: str, yes: float) -> dict[str, Any]:
-    """Return what is promised where few say yes: a bootstrap of few."""
+    """Return the allowed coverage of a bootstrap with few yes ratings."""
     return {"allowed": 0.92, "why": "a bootstrap of few"} if name in ("kappa", "alpha") and yes < 30 else {}
 
 
 def kappas(counts: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return kappa of counts (samples, 4), its bootstrap standard error, and that of PABAK."""
+    """Return kappa of counts (samples, 4), and the bootstrap standard errors of kappa and PABAK."""
     people = counts[0].sum()
     drawn = rng.multinomial(int(people), counts[:, np.newaxis] / people, size=(len(counts), RESAMPLES))
     with np.errstate(all="ignore"):
@@ -125,7 +125,7 @@ def kappas(counts: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray, 
 def level(
     samples: int, rng: Generator, *, people: int, reference: int, groups: int, agreement: float, yes: float
 ) -> list[Line]:
-    """Return the level of one test of PABAK and of kappa, and of any finding."""
+    """Return the level of one test of PABAK, of one test of kappa, and of any finding."""
     chance = chances(yes, agreement)
     sizes = [reference, *(people for _ in range(groups - 1))]
     counts = [rng.multinomial(size, chance, size=samples) for size in sizes]
@@ -165,7 +165,7 @@ PATTERNS = (np.array([1.0, 0.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0, 0.0]))
 
 @lru_cache(100_000)
 def p_of(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> float:
-    """Return the p-value of equal agreement in two groups by the counts of their ratings; nan if it is not tested."""
+    """Return the p-value of equal agreement from the rating counts of two groups; nan if not tested."""
     if name == "kappa" and not testable(np.array([first, second], dtype=np.float64)).all():
         return float("nan")
     gap = of_counts(name, first).compare(of_counts(name, second), 0.001)
@@ -174,7 +174,7 @@ def p_of(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> float:
 
 @lru_cache(100_000)
 def of_counts(name: str, counts: tuple[int, ...]) -> PeopleValues:
-    """Return the values of the people of a group by the counts of their ratings."""
+    """Return the values of a group's people from its rating counts."""
     count = np.array(counts)
     seen = count > 0
     ratings = Ratings((PATTERNS[0][seen], PATTERNS[1][seen]), 2, 0.0)
@@ -182,7 +182,7 @@ def of_counts(name: str, counts: tuple[int, ...]) -> PeopleValues:
 
 
 def equal_kappa(samples: int, rng: Generator, *, sizes: tuple[int, int], yes: tuple[float, float]) -> list[bool]:
-    """Tell where kappa is called different that is 0.6 in two groups who say yes unequally often."""
+    """Return whether each test rejects equal kappas of 0.6 in two groups with unequal shares of yes."""
     chance = [chances(share, 1 - 2 * (1 - 0.6) * share * (1 - share)) for share in yes]
     counts = [rng.multinomial(size, one, size=samples) for size, one in zip(sizes, chance, strict=True)]
     p = np.array([p_of("kappa", tuple(a), tuple(b)) for a, b in zip(*counts, strict=True)])
@@ -190,7 +190,7 @@ def equal_kappa(samples: int, rng: Generator, *, sizes: tuple[int, int], yes: tu
 
 
 def finds_kappa(samples: int, rng: Generator, *, sizes: tuple[int, int]) -> tuple[list[bool], list[bool]]:
-    """Tell where kappa of 0.3 and of 0.6 are told apart; beside it by limits of Student's t with bootstrap errors."""
+    """Return whether each test separates kappas 0.3 and 0.6: ours, and Student's t with bootstrap errors."""
     chance = [chances(0.5, 1 - 2 * (1 - kappa) * 0.25) for kappa in (0.3, 0.6)]
     counts = [rng.multinomial(size, one, size=samples) for size, one in zip(sizes, chance, strict=True)]
     ours = [p_of("kappa", tuple(a), tuple(b)) < 0.05 for a, b in zip(*counts, strict=True)]
@@ -204,10 +204,10 @@ def finds_kappa(samples: int, rng: Generator, *, sizes: tuple[int, int]) -> tupl
 def finds_with_fewer(
     samples: int, rng: Generator, *, name: str, people: int, agreement: tuple[float, float]
 ) -> tuple[list[bool], list[bool]]:
-    """Tell where two groups' agreement is told apart; beside it, of a tenth fewer people, by the best other test.
+    """Return whether each test separates two groups' agreement: ours, and the best other test on a tenth fewer people.
 
-    That is, for PABAK, Boschloo's exact test of the shares that agree, and, for kappa, z with the standard errors of J.
-    L. Fleiss, J. Cohen and B. S. Everitt (1969) where enough people disagree: elsewhere it is wrong in up to .55.
+    The other test is Boschloo's exact test of agreement shares for PABAK. For kappa it is z with the standard errors of
+    J. L. Fleiss, J. Cohen and B. S. Everitt (1969) where enough people disagree; elsewhere its error rate reaches .55.
     """
     both = [chances(0.5, share) for share in agreement]
     counts, fewer = (
@@ -224,14 +224,14 @@ def finds_with_fewer(
 
 @lru_cache(100_000)
 def boschloo(first: int, second: int, people: int) -> float:
-    """Return the p-value of Boschloo's exact test of two groups of so many people."""
+    """Return the p-value of Boschloo's exact test for two groups of equal size."""
     from scipy.stats import boschloo_exact
 
     return float(boschloo_exact([[first, second], [people - first, people - second]]).pvalue)
 
 
 def kappa_by_formula(share: FloatArray, people: int) -> tuple[FloatArray, FloatArray]:
-    """Return kappa of shares (samples, 4), and its standard error."""
+    """Return kappa of shares (samples, 4) and its standard error by formula."""
     both, second, first, neither = np.moveaxis(share, -1, 0)
     alike, yes, other_yes = both + neither, both + first, both + second
     chance = yes * other_yes + (1 - yes) * (1 - other_yes)
@@ -257,7 +257,7 @@ ERRORS: dict[str, tuple[str, str]] = {
 
 
 def errors_of(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
-    """Return errors of variance 1."""
+    """Return random errors of a kind, with variance 1."""
     normal = rng.standard_normal(shape)
     if kind == "t(3)":
         return np.asarray(rng.standard_t(3, shape) / np.sqrt(3))
@@ -271,7 +271,7 @@ def errors_of(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
 
 
 def scored(people: int, errors: str, samples: int, rng: Generator) -> list[FloatArray]:
-    """Return ICC(A,1) and the spread-adjusted ICC (samples, 2), their errors, what they rest on, largest and mean."""
+    """Return both ICCs (samples, 2), their standard errors, effective people, and largest and mean squared errors."""
     truth = rng.standard_normal((samples, people))
     shape = (2, samples, people)
     first, second = truth + 0.5 * errors_of(errors, shape, rng)
@@ -287,13 +287,13 @@ def scored(people: int, errors: str, samples: int, rng: Generator) -> list[Float
 
 
 def coefficients(first: FloatArray, second: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return ICC(A,1) and 1 - mean squared error / 4 (any one spread for all will do)."""
+    """Return ICC(A,1) and 1 - mean squared error / 4 (any common spread would do)."""
     moments = score_moments(first, second, weight=weight)
     return np.stack([moments.icc_a1(), moments.spread_adjusted(4.0)], axis=-1)
 
 
 def score_level(samples: int, rng: Generator, *, people: int, reference: int, errors: str) -> list[Line]:
-    """Return the level of the tests of ICC(A,1) and the spread-adjusted ICC, among those that are made."""
+    """Return the level of the tests of ICC(A,1) and the spread-adjusted ICC among the tested gaps."""
     kinds = ERRORS[errors]
     (a, se_a, rests_a, far_a), (b, se_b, rests_b, far_b) = (
         scored(size, kind, samples, rng) for size, kind in zip((people, reference), kinds, strict=True)
@@ -320,7 +320,7 @@ def score_level(samples: int, rng: Generator, *, people: int, reference: int, er
 
 
 def promises(book: Book) -> None:
-    """Measure intervals, then tests of yes and no, then tests of scores."""
+    """Declare the lines of intervals, tests of binary ratings, and tests of scores."""
     for people in (30, 50, 100, 400):
         for share in (0.5, 0.15):
             name = f"coverage, {people} people, {share:g} yes"

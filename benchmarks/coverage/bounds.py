@@ -1,10 +1,10 @@
-"""Bounds from agree/disagree feedback, published against sharp.
+"""Bounds from agree/disagree feedback: published against sharp.
 
-First random systems of 2 to 10 labels: whether the bounds of a rate hold the truth (always, for the sharp ones), beside
-them the published bounds. Then the interval of a pooled gap at nominal 95 % when critics share cases, of three values
-that the truth may have: the true gap of the population, and the two ends of what its answers leave open; told is the
-one that is covered least. Beside it are Imbens and Manski's interval for the two bounds alone, and ours when only
-critics are drawn again although the cases are a sample too.
+First, random systems of 2 to 10 labels: whether the bounds of a rate contain the true rate (sharp bounds always do),
+beside the published bounds. Second, the 95 % interval of a pooled gap when critics share cases, for three possible true
+values: the true gap of the population, and the two bounds implied by its answers; the line reports the value with the
+lowest coverage. Beside it are Imbens and Manski's interval for the two bounds alone, and our interval when only critics
+are resampled although the cases are also a sample.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONFIDENT = 1e-12
 
 
 def systems(samples: int, rng: Generator, *, labels: int) -> list[Line]:
-    """Return a line for each metric: pairs of groups with random labels of system and critic."""
+    """Return a line per metric for pairs of groups with random labels of system and critic."""
     joint = rng.dirichlet(np.ones(labels**2), (samples, 2)).reshape(samples, 2, labels, labels)
     feedback, label = Feedback(labels), Feedback(labels, "label")
     masses = feedback.answers_of(joint)
@@ -61,7 +61,7 @@ def systems(samples: int, rng: Generator, *, labels: int) -> list[Line]:
 
 
 class Design(NamedTuple):
-    """A population: how far the critics' view of each group is off, and how many labels and what answers there are."""
+    """A population: numbers of labels, cases and critics, the kind of answers, and the critics' bias by group."""
 
     labels: int
     kind: FeedbackKind
@@ -88,12 +88,12 @@ SYSTEM, NATURE, IMPRESSION, NOISE = 0.5, 0.3, 0.3, 0.5
 
 
 def cuts(labels: int) -> FloatArray:
-    """Return where the quality of a case passes from one label to the next."""
+    """Return the quality cut-offs between neighbouring labels."""
     return np.linspace(-0.7, 0.7, labels - 1) if labels > 2 else np.array([0.3])
 
 
 def population(design: Design) -> FloatArray:
-    """Return the joint shares (groups, K, K) of the system's label and the critic's, by an integral over quality."""
+    """Return the joint shares (groups, K, K) of the system's and the critic's label, by integration over quality."""
     from scipy.special import ndtr
 
     node, weight = np.polynomial.hermite_e.hermegauss(160)
@@ -108,7 +108,7 @@ def population(design: Design) -> FloatArray:
 
 
 def sample(design: Design, rng: Generator) -> Answers:
-    """Draw critics and cases; cases are dealt to critics in turn."""
+    """Return random answers of critics; cases are assigned to critics in turn."""
     edges = cuts(design.labels)
     group, quality = rng.integers(0, len(design.bias), design.cases), rng.standard_normal(design.cases)
     label = np.searchsorted(edges, quality + SYSTEM * rng.standard_normal(design.cases))
@@ -131,7 +131,7 @@ def sample(design: Design, rng: Generator) -> Answers:
 
 
 def pooled_gaps(samples: int, rng: Generator, *, design: Design) -> list[Line]:
-    """Return a line for each metric of a design: the least covered of the true gap and the ends of what is open."""
+    """Return a line per metric with the lowest coverage among the true gap and the two bounds."""
     joint, feedback = population(design), Feedback(design.labels, design.kind)
     limits = np.empty((samples, len(METHODS), len(design.metrics), 2))
     for i in range(samples):
@@ -159,7 +159,7 @@ def pooled_gaps(samples: int, rng: Generator, *, design: Design) -> list[Line]:
 
 
 def promises(book: Book) -> None:
-    """Measure random systems, then samples of critics and cases."""
+    """Declare the lines of random systems and of samples of critics and cases."""
     for labels in (2, 3, 5, 10):
         book.several(f"random systems, {labels} labels", partial(systems, labels=labels), samples=200)
     for design in DESIGNS:

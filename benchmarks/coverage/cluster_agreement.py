@@ -1,4 +1,4 @@
-"""Coverage of agreement about people who come in clusters, of which raters find some harder than others."""
+"""Coverage of agreement about people in clusters of different difficulty for the raters."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ TRUTH = {"agreement": AGREE, "kappa": 2 * AGREE - 1}
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Clusters of two groups; the chance of agreement of a cluster is beta distributed."""
+    """Clusters of two groups; a cluster's probability of agreement is beta distributed."""
 
     clusters: tuple[int, int]
     within: float
 
     @property
     def name(self) -> str:
-        """The name of a line."""
+        """The name of the line."""
         return f"{self.clusters[0]} and {self.clusters[1]} clusters of {ROWS} rows, correlation {self.within}"
 
     def drawn(self, rng: Generator) -> tuple[FloatArray, IntArray, IntArray]:
@@ -59,7 +59,7 @@ class Case:
 
 
 def lines_of(samples: int, rng: Generator, case: Case) -> Sequence[Line]:
-    """Return the coverage of the limits of one group and of a difference, of those there are."""
+    """Return the coverage of the limits of one group and of a difference, among defined limits."""
     found: dict[tuple[str, str], list[bool]] = {(name, what): [] for name in NAMES for what in ("group", "difference")}
     metrics = {name: METRICS[name] for name in NAMES}
     spec = AgreementSpec(raters=("a", "b"), resamples=100, metrics=NAMES)
@@ -98,7 +98,7 @@ def lines_of(samples: int, rng: Generator, case: Case) -> Sequence[Line]:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all cases."""
     for clusters in CLUSTERS:
         for within in CORRELATIONS:
             case = Case(clusters=clusters, within=within)

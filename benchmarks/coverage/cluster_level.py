@@ -1,4 +1,4 @@
-"""Level and coverage of parity where rows come in clusters: equal groups, and groups with a known gap."""
+"""Level and coverage of parity with clustered rows, for equal groups and for a known gap."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ Sizes = Callable[[int, Generator], IntArray]
 
 
 def equal_sizes(clusters: int, _: Generator) -> IntArray:
-    """Return 20 rows for each cluster."""
+    """Return a size of 20 rows for each cluster."""
     return np.full(clusters, 20)
 
 
 def uneven_sizes(clusters: int, rng: Generator) -> IntArray:
-    """Return lognormal numbers of rows, 12 in the median."""
+    """Return lognormal cluster sizes with a median of 12 rows."""
     return np.maximum(1, rng.lognormal(2.5, 1.0, clusters)).astype(np.int64)
 
 
 def few_huge(clusters: int, rng: Generator) -> IntArray:
-    """Return 10 rows for most clusters and 500 for one in twenty."""
+    """Return 10 rows for most clusters, and 500 rows for one in twenty."""
     return np.where(rng.random(clusters) < 0.05, 500, 10)
 
 
 @dataclass(frozen=True)
 class Population:
-    """Clusters of two groups; the rate of a cluster is beta distributed around its group's.
+    """Clusters of two groups; a cluster's rate is beta distributed around its group's rate.
 
     Parameters
     ----------
-    clusters : of the first and of the second group.
-    rate, gap : the first group's rate, and how much higher the second's is.
-    within : the correlation of rows of a cluster.
-    mixed : whether clusters hold both groups.
+    clusters : the number of clusters of the first and of the second group.
+    rate, gap : the first group's rate, and the second group's rate minus it.
+    within : the correlation of rows within a cluster.
+    mixed : whether clusters contain both groups.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Population:
     guard: int = 0
 
     def drawn(self, rng: Generator) -> dict[str, Any]:
-        """Return the rows of one sample."""
+        """Return the rows of one random sample."""
         number = sum(self.clusters)
         cluster = np.repeat(np.arange(number), self.sizes(number, rng))
         second = rng.random(len(cluster)) < 0.5 if self.mixed else cluster >= self.clusters[0]
@@ -88,7 +88,7 @@ POPULATIONS = (
 
 
 def compared(population: Population, column: str, rng: Generator) -> Any:
-    """Return the gap to the first group in one sample; None if it is undefined."""
+    """Return the gap to the first group in one random sample; None if undefined."""
     metric = "selection_rate" if column == "selected" else "mean_score"
     predictions = {"m": {"column": column, "kind": "decision" if column == "selected" else "score", "threshold": 0.5}}
     if column == "selected":
@@ -99,7 +99,7 @@ def compared(population: Population, column: str, rng: Generator) -> Any:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
 
     def rejected(samples: int, rng: Generator, population: Population, column: str) -> ArrayLike:
         found = [compared(population, column, rng) for _ in range(samples)]

@@ -1,4 +1,4 @@
-"""Level and coverage for numbers whose rows come in clusters: means, medians and the RMSE of 10 to 200 clusters."""
+"""Level and coverage of means, medians and RMSE of clustered numbers, with 10 to 200 clusters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEASURED = (
 
 @dataclass(frozen=True)
 class Population:
-    """Numbers that are a function of a normal one, whose rows within a cluster are correlated."""
+    """A distribution of numbers defined as a function of correlated normal numbers."""
 
     name: str
     of: Callable[[FloatArray], FloatArray]
@@ -61,13 +61,13 @@ FEW = "few clusters of so skewed numbers may hold none of the large ones"
 
 
 def _normal_above(z: FloatArray) -> FloatArray:
-    """Return the normal number of the rank that z has among the largest 30 %."""
+    """Return the normal number at z's rank among the largest 30 %."""
     return np.asarray(stats.norm.ppf(np.clip((stats.norm.cdf(z) - 0.7) / 0.3, 1e-12, 1 - 1e-12)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A population in clusters."""
+    """A population with its numbers and sizes of clusters."""
 
     of: Population
     clusters: tuple[int, int]
@@ -76,13 +76,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of a line."""
+        """The name of the line."""
         sizes = "4 rows" if self.even else "uneven sizes"
         first, second = self.clusters
         return f"{self.of.name}, {first} and {second} clusters of {sizes}, correlation {self.within}"
 
     def drawn(self, rng: Generator) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return the numbers of rows, in order, with their group and cluster; the groups have one distribution."""
+        """Return sorted numbers of rows with their group and cluster; both groups have one distribution."""
         number = sum(self.clusters)
         sizes = np.full(number, 4) if self.even else np.maximum(1, rng.lognormal(1.0, 0.8, number)).astype(np.int64)
         cluster = np.repeat(np.arange(number), sizes)
@@ -93,7 +93,7 @@ class Case:
 
 
 def lines_of(samples: int, rng: Generator, case: Case) -> Sequence[Line]:
-    """Return the coverage of the limits of one group and of the difference; for means beside Welch's, row by row."""
+    """Return the coverage for one group and for the difference; for means beside Welch's interval of rows."""
     found: dict[tuple[str, str], list[bool]] = {}
     welch: list[bool] = []
     for _ in range(samples):
@@ -129,7 +129,7 @@ def _line(key: tuple[str, str], covered: list[bool], welch: list[bool], case: Ca
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all cases."""
     for of in POPULATIONS:
         for clusters in CLUSTERS:
             for within in CORRELATIONS:

@@ -1,11 +1,10 @@
-"""Does a comparison of two audits keep its promise?
+"""Level, coverage and power of `eh.compare` for two audits.
 
-Two audits of independent samples are compared by `eh.compare`. Where both come from one population, every "worse" or
-"better" is false, and the interval of the change of a gap should cover 0. Where the gap grows, finding it is power;
-beside it is a z-test of the change by someone who knows which pair of groups it is.
-
-Then the same people under two models that agree about most of them: intervals of the change that use what each person
-adds to both gaps, beside what comes of taking them for independent samples.
+Two audits of independent samples are compared by `eh.compare`. If both come from one population, every "worse" or
+"better" is false, and the interval of the change of a gap should cover 0. If the gap grows, detecting it is power,
+beside a z-test of the change for the known pair of groups. Further lines are about the same people under two models
+with mostly equal decisions: intervals of the change that use each person's contributions to both gaps, beside intervals
+that treat the samples as independent.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Groups = tuple[tuple[int, float], ...]
 
 
 def draw(groups: Groups, rng: Generator) -> tuple[eh.Audit, FloatArray]:
-    """Return an audit of a sample, and the selected people by group."""
+    """Return an audit of a random sample, and the selection rates by group."""
     selected = [rng.random(n) < rate for n, rate in groups]
     names = np.repeat([f"g{number}" for number in range(len(groups))], [n for n, _ in groups])
     table = eh.Table(
@@ -43,7 +42,7 @@ def draw(groups: Groups, rng: Generator) -> tuple[eh.Audit, FloatArray]:
 
 
 def false_claims(samples: int, rng: Generator, groups: Groups) -> tuple[BoolArray, BoolArray]:
-    """Tell which comparisons of one population claim a change, and which intervals of a worst pair cover none."""
+    """Return whether each comparison of one population claims a change, and whether its interval covers 0."""
     claimed, covers = [], []
     for _ in range(samples):
         old, new = draw(groups, rng)[0], draw(groups, rng)[0]
@@ -59,7 +58,7 @@ def false_claims(samples: int, rng: Generator, groups: Groups) -> tuple[BoolArra
 
 
 def found(samples: int, rng: Generator) -> tuple[BoolArray, BoolArray]:
-    """Tell which comparisons find that a gap grew, and which the z-test of the pair does."""
+    """Return whether each comparison detects a gap that grew: ours, and a z-test of the pair."""
     ours, oracle = [], []
     for _ in range(samples):
         (old, old_rates), (new, new_rates) = draw(APART, rng), draw(GROWN, rng)
@@ -71,12 +70,12 @@ def found(samples: int, rng: Generator) -> tuple[BoolArray, BoolArray]:
 
 
 def widest(groups: Groups) -> float:
-    """Return the largest gap of a population."""
+    """Return the largest gap in selection rates of a population."""
     return float(np.ptp([rate for _, rate in groups]))
 
 
 def decide_twice(groups: Groups, later: Groups, agree: float, rng: Generator) -> tuple[list[eh.Table], list[eh.Audit]]:
-    """Return tables and audits of the same people by two models: so many are decided by the same luck."""
+    """Return tables and audits of the same people under two models that share a share `agree` of random numbers."""
     size = [n for n, _ in groups]
     names = np.repeat([f"g{number}" for number in range(len(groups))], size)
     luck = rng.random(len(names))
@@ -96,9 +95,9 @@ def decide_twice(groups: Groups, later: Groups, agree: float, rng: Generator) ->
 def paired(
     samples: int, rng: Generator, groups: Groups, later: Groups, agree: float = 0.9
 ) -> dict[str, tuple[BoolArray, BoolArray]]:
-    """Tell of each pair of audits whether a change is claimed and whether its interval covers the true one.
+    """Return whether each pair of audits claims a change, and whether its interval covers the true change.
 
-    Beside each: the same where the two are taken for independent samples.
+    Each result is beside the result of treating the two audits as independent samples.
     """
     truth = widest(later) - widest(groups)
     told: dict[str, list[list[bool]]] = {"claimed": [], "covers": []}
@@ -116,7 +115,7 @@ def paired(
 
 
 def lines_apart(samples: int, rng: Generator, groups: Groups, population: str) -> list[Line]:
-    """Return the lines of two audits of one population."""
+    """Return the lines of two independent audits of one population."""
     claimed, covers = false_claims(samples, rng, groups)
     interval = Line(
         what="95 % interval of the change of a worst pair", population=population, kind="interval", nominal=0.95
@@ -141,7 +140,7 @@ def lines_paired(samples: int, rng: Generator, groups: Groups, later: Groups, po
 
 
 def promises(book: Book) -> None:
-    """Measure the lines of two audits compared."""
+    """Declare the lines of two compared audits."""
     groups: Groups
     later: Groups
     for name, groups in (("2 groups of 500", TWO), ("6 groups of 40 to 1,000", SIX)):

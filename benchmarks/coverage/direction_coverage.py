@@ -1,8 +1,8 @@
-"""Coverage of the interval of reversed pairs, of its gap between groups, and the level of its test.
+"""Coverage of the intervals of reversed pairs and of their gap between groups, and the level of the test.
 
-People start and end somewhere, independently; scores follow the end with noise, follow nothing, punish effort, are
-decisions, or follow effort but for one person in twenty. The truth is the exact share of a population of 20,000.
-Samples without a comparable pair are left out. Beside the interval: Wilson's, as if pairs were independent.
+Start and end values are independent. Scores follow the end with noise, are random, punish effort, are decisions, or
+follow effort except for one person in twenty. The true value is the exact share in a population of 20,000. Samples
+without a comparable pair are ignored. Beside our interval is Wilson's, as if pairs were independent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS = ("level with noise", "random", "punishing", "decisions", "one in twenty 
 
 
 def people(kind: str, n: int, rng: np.random.Generator, bias: float = 0.0) -> tuple[FloatArray, ...]:
-    """Return score, effort, start, end and group (0 or 1) of people; `bias` moves the scores of group 1 down."""
+    """Return score, effort, start, end and group (0 or 1) of random people; `bias` lowers the scores of group 1."""
     start, end, noise = rng.gamma(2.0, 1.0, n), rng.gamma(2.0, 1.0, n), rng.standard_normal(n)
     group = (rng.random(n) < 0.3).astype(np.float64)
     slope, spread = {"random": (0.0, 1.0), "punishing": (-0.3, 1.0), "hardly any reversal": (1.0, 0.15)}.get(
@@ -39,7 +39,7 @@ def people(kind: str, n: int, rng: np.random.Generator, bias: float = 0.0) -> tu
 
 
 def counted(kind: str, n: int, rng: np.random.Generator, bias: float = 0.0) -> Direction:
-    """Count the pairs of a sample."""
+    """Return the counted pairs of a random sample."""
     *columns, group = people(kind, n, rng, bias)
     score, effort, start, end = columns
     return count_reversals(score, effort, start, end, group=group.astype(np.int64), threads=1)
@@ -47,13 +47,13 @@ def counted(kind: str, n: int, rng: np.random.Generator, bias: float = 0.0) -> D
 
 @cache
 def truth(kind: str, bias: float = 0.0) -> tuple[float, float]:
-    """Return the share of reversed pairs and its gap between the groups in the population."""
+    """Return the population's share of reversed pairs, and its gap between the groups."""
     found = counted(kind, POPULATION, np.random.default_rng(0), bias)
     return found.everybody.reversed().value, compare_groups(found.between(1, 0), found.between(0, 1))[0].value
 
 
 def covers(samples: int, rng: np.random.Generator, n: int, kind: str) -> tuple[list[bool], list[bool]]:
-    """Tell whether the interval holds the share: ours, and Wilson's of as many independent pairs."""
+    """Return whether each interval covers the true share: ours, and Wilson's for independent pairs."""
     share = truth(kind)[0]
     ours, naive = [], []
     for _ in range(samples):
@@ -68,7 +68,7 @@ def covers(samples: int, rng: np.random.Generator, n: int, kind: str) -> tuple[l
 
 
 def covers_gap(samples: int, rng: np.random.Generator, n: int, kind: str, bias: float) -> list[bool]:
-    """Tell whether the interval of the gap between groups holds it."""
+    """Return whether each interval of the gap between groups covers the true gap."""
     gap, ours = truth(kind, bias)[1], []
     for _ in range(samples):
         found = counted(kind, n, rng, bias)
@@ -79,13 +79,13 @@ def covers_gap(samples: int, rng: np.random.Generator, n: int, kind: str, bias: 
 
 
 def rejects(samples: int, rng: np.random.Generator, n: int, kind: str) -> list[bool]:
-    """Tell whether the test says that the score is not as good as random."""
+    """Return whether each test rejects the null of a score as good as random."""
     found = (counted(kind, n, rng).everybody.p_value() for _ in range(samples))
     return [p < 0.05 for p in found if not np.isnan(p)]
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all sample sizes and kinds of scores."""
     about: dict[str, Any] = {"kind": "interval", "nominal": 0.95}
     for n in (30, 100, 300):
         for kind in KINDS:

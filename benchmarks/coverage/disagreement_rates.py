@@ -1,9 +1,9 @@
 """Coverage of the intervals of rates in the disagreement audit.
 
-Invented kidney offers whose true rates are known. For each metric, over all classes and groups: the share of intervals
-that hold the true rate, beside it that of the bounds which the sample alone has; and the class and group in which the
-interval holds it least often. Nominal is 95 %. The intervals of one sample hang together, so the Monte-Carlo error
-counts samples, not intervals.
+The data are synthetic kidney offers with known true rates. For each metric the lines report, over all classes and
+groups, the share of intervals that cover the true rate, beside the coverage of the sample's bounds alone; and the class
+and group with the lowest coverage. The nominal coverage is 95 %. The intervals of one sample are correlated, so the
+Monte Carlo error counts samples, not intervals.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CASES, CRITICS, EACH = 400, 80, 20
 
 
 def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) -> list[DisagreementValue]:
-    """Return the rates of one sample."""
+    """Return the audit's rates for one random sample."""
     offers = eh.datasets.make_kidney_offers(CASES, CRITICS, seed, cases_per_critic=EACH)
     spec = DisagreementSpec(
         decision="quality",
@@ -51,7 +51,7 @@ def rates_in(seed: int, grouping: str, answers: dict[str, str], resamples: int) 
 
 
 def lines(samples: int, rng: Generator, *, grouping: str, answers: dict[str, str]) -> list[Line]:
-    """Return two lines for each metric: over all classes and groups, and where its interval holds the truth least."""
+    """Return two lines per metric: the coverage over all classes and groups, and the lowest of any class and group."""
     truth = eh.datasets.kidney_offers_truth()["all"][grouping]
     held, bounded = (defaultdict[str, dict[str, list[tuple[int, bool]]]](lambda: defaultdict(list)) for _ in range(2))
     for sample in range(samples):
@@ -80,7 +80,7 @@ def lines(samples: int, rng: Generator, *, grouping: str, answers: dict[str, str
 
 
 def _by_sample(cells: dict[str, list[tuple[int, bool]]]) -> list[float]:
-    """Return the share of intervals that hold the truth, sample by sample."""
+    """Return the share of covering intervals in each sample."""
     every: dict[int, list[bool]] = defaultdict(list)
     for cell in cells.values():
         for sample, hit in cell:
@@ -89,7 +89,7 @@ def _by_sample(cells: dict[str, list[tuple[int, bool]]]) -> list[float]:
 
 
 def promises(book: Book) -> None:
-    """Measure what critics who agree or disagree tell, and critics who say which way they differ."""
+    """Declare the lines of critics who agree or disagree, and of critics who state a direction."""
     for answers in ({"disagree": "disagrees"}, {"answer": "answer"}):
         simulate = partial(lines, grouping="donor_age", answers=answers)
         book.several(f"rates, {next(iter(answers))}", simulate, samples=120)

@@ -1,8 +1,8 @@
-"""Do limits hold however often one looks?
+"""Validity of limits over repeated looks.
 
-Gaps of period after period, where the gap is constant and the rates may move together; the rate so far, of a rate that
-is constant and of one that drifts (limits are then those of the mean of the rates so far); and the power to see a gap
-that grows. Beside them: limits of every look at its own 95 %, as one would who forgets the others.
+The lines cover gaps of successive periods, with a constant gap and possibly changing rates; the cumulative rate, with a
+constant or a drifting rate (the limits are then limits of the mean rate); and the power to detect a growing gap. Beside
+them are limits with 95 % confidence at each look alone, which ignore the other looks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RATES: Named = (
 
 
 def rates(rng: Generator, periods: int, rate: float, gap: float, moving: float) -> tuple[FloatArray, FloatArray]:
-    """Return the true rates of two groups in every period: both move together, the gap stays."""
+    """Return the true rates of two groups in every period, with a constant gap."""
     one = np.clip(rate + moving * rng.standard_normal(periods), 0.0, 1.0 - gap)
     return one + gap, one
 
@@ -67,7 +67,7 @@ def looks(
     moving: float,
     drift: bool = True,
 ) -> tuple[Pair, Pair]:
-    """Tell whether all periods' limits cover the gap, and whether a drift is told; beside each those who forget."""
+    """Return whether all periods' limits cover the gap and whether a drift is reported, beside naive limits."""
     covered, told = [], []
     for _ in range(samples):
         p, q = rates(rng, periods, rate, gap, moving)
@@ -87,22 +87,22 @@ def looks(
 
 
 def drifted(changes: GapChanges) -> bool:
-    """Tell whether the gap from some period on differs from that before it."""
+    """Return whether any limits exclude a change of the gap of 0."""
     return bool((changes.nearest > 0).any())
 
 
 def cover_all(samples: int, rng: Generator, **population: Any) -> Pair:
-    """Tell whether the limits of all periods cover the gap."""
+    """Return whether the limits of all periods together cover the gap."""
     return looks(samples, rng, drift=False, **population)[0]
 
 
 def tell_drift(samples: int, rng: Generator, **population: Any) -> Pair:
-    """Tell whether a drift is told of a gap that has none."""
+    """Return whether a drift is reported for a constant gap."""
     return looks(samples, rng, **population)[1]
 
 
 def never_miss(samples: int, rng: Generator, *, rate: float, moving: float, trend: float = 0.0) -> Pair:
-    """Tell whether limits of the rate so far hold at each of 50 looks, 40 people apart."""
+    """Return whether limits of the cumulative rate cover at all 50 looks, 40 people apart."""
     each, many = 40, 50
     n = each * np.arange(1, many + 1)
     true = rate + moving * rng.standard_normal((samples, many)) + trend * np.linspace(0, 1, many)
@@ -115,7 +115,7 @@ def never_miss(samples: int, rng: Generator, *, rate: float, moving: float, tren
 
 
 def sees(samples: int, rng: Generator, *, periods: int, people: int, grows: float) -> Pair:
-    """Tell whether a gap that grows from 0 is seen; beside it a z-test of the last period against the first."""
+    """Return whether a gap that grows from 0 is detected, beside a z-test of the last period against the first."""
     ours, theirs = [], []
     for _ in range(samples):
         gap = grows * np.arange(periods) / (periods - 1)
@@ -129,9 +129,10 @@ def sees(samples: int, rng: Generator, *, periods: int, people: int, grows: floa
 
 
 def sees_lasting(samples: int, rng: Generator, *, people: tuple[int, int], gaps: int) -> Pair:
-    """Tell whether one gap of many is seen that opens from 0 to 34 points for good; beside it, by the last look alone.
+    """Return whether a lasting jump of one gap among many is detected, beside detection by the last look alone.
 
-    As in a year of two models, three groupings and three rates: the group's rate falls from .38 to .04 in month 7.
+    The design is a year of two models, three groupings and three rates; the group's rate falls from .38 to .04 in month
+    7.
     """
     ours, theirs = [], []
     sizes = [np.full(12, size) for size in people]
@@ -144,7 +145,7 @@ def sees_lasting(samples: int, rng: Generator, *, people: tuple[int, int], gaps:
 
 
 def promises(book: Book) -> None:
-    """Measure the lines of gaps over time."""
+    """Declare the lines of gaps over time."""
     forgets = "each look at its own 95 %"
     for name, population in POPULATIONS:
         book.measure(

@@ -56,7 +56,7 @@ class Sample(NamedTuple):
 
 
 def draw(kind: str, weights: str, n: int, rng: np.random.Generator) -> Sample:
-    """Draw people from a population."""
+    """Return a random sample of people from a population."""
     effort, aggregate = rng.beta(2, 3, n), np.tanh(rng.gamma(2, 0.4, n))
     noise, more = rng.standard_normal((2, n))
     if kind == "coins":
@@ -85,7 +85,7 @@ Values = tuple[float, list[tuple[float, float]]]  # the value, and the intervals
 
 
 def single(sample: Sample) -> Values:
-    """Return the value and its intervals."""
+    """Return the value and the intervals to compare."""
     result = individual_fairness(sample.score, sample.effort, sample.aggregate, survey_weight=sample.survey)
     half = 1.96 * result.stderr
     ours, normal = (result.low, result.high), (result.value - half, result.value + half)
@@ -93,7 +93,7 @@ def single(sample: Sample) -> Values:
 
 
 def compared(sample: Sample) -> PairDifference:
-    """Return the difference of two models at equal spread of their scores."""
+    """Return the difference between two models at equal spread of their scores."""
     scores = {"score": sample.score, "other": sample.other}
     spreads = {model: spread_of(score, sample.survey) for model, score in scores.items()}
     factors = {(model, model): 1.0 for model in scores} | shrinkages(spreads)
@@ -108,7 +108,7 @@ def compared(sample: Sample) -> PairDifference:
 
 
 def difference(sample: Sample) -> Values:
-    """Return the difference of two models at equal spread and its intervals."""
+    """Return the difference between two models at equal spread, and the intervals to compare."""
     found = compared(sample)
     half, freely = 1.96 * found.stderr, (found.high - found.value)
     return found.value, [
@@ -123,7 +123,7 @@ Task = tuple[str, str, str, int]
 
 
 def simulate(task: Task) -> str:
-    """Return the lines of one population."""
+    """Return the table rows of one population as text."""
     statistic, kind, weights, samples = task
     truth, _ = STATISTICS[statistic](draw(kind, weights, POPULATION, np.random.default_rng(0)))
     lines = []
@@ -143,7 +143,7 @@ def simulate(task: Task) -> str:
 
 
 def coin_flips(samples: int, rng: np.random.Generator, n: int, rate: float) -> tuple[list[bool], list[bool]]:
-    """Tell whether the interval holds the true value: ours, and with the jackknife's error alone."""
+    """Return whether each interval covers the true value: ours, and the jackknife's alone."""
     truth, nothing = 1 - 2 * rate * (1 - rate), np.zeros(n)
     ours, alone = [], []
     for _ in range(samples):
@@ -157,7 +157,7 @@ def coin_flips(samples: int, rng: np.random.Generator, n: int, rate: float) -> t
 
 
 def of_kind(samples: int, rng: np.random.Generator, n: int, kind: str) -> tuple[list[bool], list[bool]]:
-    """Tell the same of scores of a kind."""
+    """Return whether each interval covers the true value for a kind of scores: ours, and the jackknife's alone."""
     truth, _ = single(draw(kind, "none", POPULATION, np.random.default_rng(0)))
     ours, alone = [], []
     for _ in range(samples):
@@ -170,7 +170,7 @@ def of_kind(samples: int, rng: np.random.Generator, n: int, kind: str) -> tuple[
 
 
 def of_models(samples: int, rng: np.random.Generator, n: int, kind: str) -> list[bool]:
-    """Tell whether the interval of the difference of two models holds it."""
+    """Return whether each interval of the difference between two models covers the true difference."""
     truth, _ = difference(draw(kind, "none", POPULATION, np.random.default_rng(0)))
     found = (difference(draw(kind, "none", n, rng))[1][0] for _ in range(samples))
     return [low <= truth <= high for low, high in found if not np.isnan(low)]
@@ -179,9 +179,9 @@ def of_models(samples: int, rng: np.random.Generator, n: int, kind: str) -> list
 def equally_fair(
     samples: int, rng: np.random.Generator, n: int, kind: str, factor: float
 ) -> tuple[list[bool], list[bool]]:
-    """Tell whether models are called different that differ in nothing but the spread of their scores.
+    """Return whether models are called different that differ only in the spread of their scores.
 
-    Beside it the same without equal spread.
+    The second result is the same without equal spread.
     """
     shrunk, apart = [], []
     for _ in range(samples):
@@ -194,7 +194,7 @@ def equally_fair(
 
 
 def less_fair(samples: int, rng: np.random.Generator, n: int, noise: float) -> tuple[list[bool], list[bool]]:
-    """Tell whether a model is found less fair that follows effort with more noise; beside it by the jackknife alone."""
+    """Return whether a model with more noise is detected as less fair, beside the jackknife alone."""
     from scipy.stats import t
 
     ours, alone = [], []
@@ -208,7 +208,7 @@ def less_fair(samples: int, rng: np.random.Generator, n: int, noise: float) -> t
 
 
 def _same_law(sample: Sample, kind: str, rng: np.random.Generator) -> FloatArray:
-    """Return other scores of the same people, drawn as `draw` draws them."""
+    """Return new scores of the same people from the same distribution as in `draw`."""
     steep, spread = KINDS[kind]
     noise = rng.standard_normal(len(sample.effort))
     if kind == "rare":
@@ -217,7 +217,7 @@ def _same_law(sample: Sample, kind: str, rng: np.random.Generator) -> FloatArray
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
     about: dict[str, Any] = {"kind": "interval", "nominal": 0.95, "oracle": "jackknife alone"}
     for n in (20, 50, 200):
         for rate in COINS:
@@ -280,13 +280,13 @@ def promises(book: Book) -> None:
 
 
 def tasks(samples: int) -> list[Task]:
-    """Return what is simulated."""
+    """Return the populations to simulate."""
     plan: list[Task] = [("value", kind, w, samples) for w in ("none", "gamma", "by effort", "heavy") for kind in KINDS]
     return plan + [("difference", kind, w, samples) for w in ("none", "gamma") for kind in KINDS]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Print the table of coverages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few samples: a look, not a measurement")
     parser.add_argument("--samples", type=int, default=10_000)

@@ -1,11 +1,10 @@
-"""Verdicts on parity by effort: how often they are wrong where every bin is at the limit, and how often right.
+"""Error rates and power of verdicts on parity by effort, with every bin at the limit.
 
-Two or four groups in each bin, scores from beta distributions. "Does not meet" is wrong where the means are in the
-ratio 0.8 in all bins and the limit is 0.8. "Meets" is right where the groups are equal; beside it stands what the joint
-limits of all bins, which both verdicts once had, would say.
-
-The finding is about all bins together: groups that differ in effort alone must not be said to differ; its power, where
-they do differ, is held against a regression of scores on group and bin, with robust errors.
+Two or four groups in each bin, scores from beta distributions. "Does not meet" is wrong if the means have the ratio 0.8
+in all bins and the limit is 0.8. "Meets" is right if the groups are equal; beside it is the verdict from the joint
+limits of all bins, which both verdicts used earlier. The finding is about all bins together: groups that differ only in
+effort must not be reported as different. Its power for different groups is compared with a regression of scores on
+group and bin with robust errors.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SPEC = EffortSpec(trajectory=("a", "b", "c"), width=0.01, thresholds=LIMIT)
 
 
 def compared(groups: int, bins: int, each: int, first: float, rng: Generator) -> list[EffortGap]:
-    """Return the gaps of the bins of one sample, the least equal one first."""
+    """Return the gaps of all bins in one random sample, least equal first."""
     place = np.repeat(np.arange(bins), groups * each)
     group = np.tile(np.repeat(np.arange(groups), each), bins)
     mean = np.where(group == 0, first, 0.5)
@@ -49,7 +48,7 @@ def compared(groups: int, bins: int, each: int, first: float, rng: Generator) ->
 
 
 def wrong(samples: int, rng: Generator, groups: int, bins: int, each: int) -> BoolArray:
-    """Tell whether parity at the limit is said not to meet it."""
+    """Return whether each sample with parity at the limit gets the verdict "does not meet"."""
     threshold = SPEC.thresholds[0]
     return np.array(
         [judge_all(threshold, compared(groups, bins, each, 0.4, rng))[1] == "does_not_meet" for _ in range(samples)]
@@ -57,7 +56,7 @@ def wrong(samples: int, rng: Generator, groups: int, bins: int, each: int) -> Bo
 
 
 def meets(samples: int, rng: Generator, groups: int, bins: int, each: int) -> tuple[BoolArray, BoolArray]:
-    """Tell whether equal groups are said to meet the limit: ours, and by joint limits."""
+    """Return whether each sample of equal groups gets the verdict "meets": ours, and by joint limits."""
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
         gaps = compared(groups, bins, each, 0.5, rng)
@@ -67,9 +66,9 @@ def meets(samples: int, rng: Generator, groups: int, bins: int, each: int) -> tu
 
 
 def audited(people: int, rng: Generator, shift: float, rare: bool) -> tuple[EffortResult, float]:
-    """Return the audit of two groups, a fifth in the first, that differ in effort, and in scores by a shift.
+    """Return the audit of two groups that differ in effort, and by `shift` in scores, with a regression's p-value.
 
-    Beside it, the p-value of the groups in a regression on them and the bins.
+    A fifth of the people are in the first group; the p-value is the group's in a regression of scores on group and bin.
     """
     in_first = rng.random(people) < 0.2
     effort = np.clip(rng.beta(4, 4, people) + np.where(in_first, 0.15, 0.0), 0.05, 0.94)
@@ -92,7 +91,7 @@ def audited(people: int, rng: Generator, shift: float, rare: bool) -> tuple[Effo
 
 
 def by_regression(score: FloatArray, in_first: BoolArray, place: IntArray) -> float:
-    """Return the p-value of the group in a least-squares regression on group and bin, with robust errors (HC1)."""
+    """Return the group's p-value in a least-squares regression on group and bin with robust errors (HC1)."""
     from scipy.stats import t
 
     people, n = np.bincount(place), place.size
@@ -104,7 +103,7 @@ def by_regression(score: FloatArray, in_first: BoolArray, place: IntArray) -> fl
 
 
 def said_to_differ(samples: int, rng: Generator, people: int, shift: float, rare: bool) -> tuple[BoolArray, BoolArray]:
-    """Tell whether the groups are said to differ: by the ratio at equal effort, and by a regression."""
+    """Return whether the groups are reported as different: by the ratio at equal effort, and by a regression."""
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
         result, p = audited(people, rng, shift, rare)
@@ -113,7 +112,7 @@ def said_to_differ(samples: int, rng: Generator, people: int, shift: float, rare
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all designs."""
     for people, rare in ((400, False), (400, True), (2_000, True)):
         scores = "2.5 % of scores far above the others" if rare else "uniform scores"
         for shift in (0.0, 0.03):

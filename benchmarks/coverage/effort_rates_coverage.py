@@ -1,8 +1,8 @@
-"""Coverage of individual fairness and of parity by effort when the rates of inertia are estimates.
+"""Coverage of individual fairness and parity by effort with estimated rates of inertia.
 
-People of three groups have rates of inertia 13, 25 and 39; every sample knows them with an error of its own. The truth
-is the value of a population of 20,000 at the true rates. The numbers and limits are those of the audit's kernels,
-pooled over 20 sets of rates as the audit does it. Beside the pooled interval: the rates taken as given.
+People of three groups have rates of inertia 13, 25 and 39; every sample uses rates with a random error. The true value
+is the value of a population of 20,000 at the true rates. Numbers and limits come from the audit's kernels, pooled over
+20 sets of rates as in the audit. Beside the pooled interval is the interval that treats the rates as exact.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Found = tuple[float, float, float]  # a value and its limits, on the scale on wh
 
 
 def people(n: int, rng: np.random.Generator) -> Crowd:
-    """Return people whose scores follow their change, their group, their sex and chance."""
+    """Return random people whose scores depend on their change, group, sex and chance."""
     group, sex = rng.integers(0, 3, n), rng.integers(0, 2, n)
     values = rng.gamma(3.0, 1.0, (n, 3))
     inner = 0.6 * (values[:, 1] - values[:, 2]) + 0.5 * sex + (group == 2) + rng.standard_normal(n)
@@ -37,7 +37,7 @@ def people(n: int, rng: np.random.Generator) -> Crowd:
 
 
 def fairness(crowd: Crowd, rates: FloatArray) -> Found:
-    """Return individual fairness on the scale -log(1 - value)."""
+    """Return individual fairness with limits on the scale -log(1 - value)."""
     score, plain, aggregate, group, _ = crowd
     found = individual_fairness(score, (rates / rates.max())[group] * plain, aggregate, threads=1)
     value, low, high = (-np.log(1.0 - x) for x in (found.value, found.low, found.high))
@@ -45,7 +45,7 @@ def fairness(crowd: Crowd, rates: FloatArray) -> Found:
 
 
 def parity(crowd: Crowd, rates: FloatArray) -> Found:
-    """Return the parity of men and women of middle effort on the scale of the logarithm."""
+    """Return the log parity of men and women of middle effort, with limits."""
     score, plain, _, group, sex = crowd
     bins = np.minimum(effort_bins((rates / rates.max())[group] * plain, WIDTH), 3)
     means = group_means(bins, sex, score, None, (4, 2)).bin(MIDDLE)
@@ -59,12 +59,12 @@ KINDS: dict[str, Callable[[Crowd, FloatArray], Found]] = {"individual fairness":
 
 @cache
 def truth(what: str) -> float:
-    """Return the value of the population at the true rates."""
+    """Return the population's value at the true rates."""
     return KINDS[what](people(POPULATION, np.random.default_rng(0)), RATES)[0]
 
 
 def covers(samples: int, rng: np.random.Generator, n: int, error: float, what: str) -> tuple[list[bool], list[bool]]:
-    """Tell whether the interval holds the truth: pooled over rates, and with the rates as given."""
+    """Return whether each interval covers the true value: pooled over rates, and with rates treated as exact."""
     ours: list[bool] = []
     given: list[bool] = []
     for _ in range(samples):
@@ -80,7 +80,7 @@ def covers(samples: int, rng: np.random.Generator, n: int, error: float, what: s
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all sample sizes and errors."""
     for what in KINDS:
         for n, error in ((200, 0.1), (200, 0.3), (1_000, 0.3)):
             book.measure(

@@ -1,8 +1,9 @@
 """Coverage of the frontier's joint region.
 
-Every row of two or three groups is decided rightly with a chance that depends on its group and on the algorithm, so the
-accuracy of everyone and the gap are known. A sample counts as covered when the regions of the status quo and of all
-three candidates hold both numbers. The candidates decide half of the rows as the status quo does, so all go together.
+Every row of two or three groups is decided correctly with a probability that depends on its group and on the algorithm,
+so the overall accuracy and the gap are known. A sample counts as covered if the regions of the status quo and of all
+three candidates contain both true numbers. The candidates decide half of the rows like the status quo, so all results
+are correlated.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SHARES = {2: (0.3, 0.7), 3: (0.2, 0.3, 0.5)}
 
 
 def covered(samples: int, rng: Generator, n: int, chances: list[tuple[float, ...]]) -> BoolArray:
-    """Return for each sample whether all regions hold the truth."""
+    """Return for each sample whether all regions contain the true values."""
     groups = len(chances[0])
     shares = np.array(SHARES[groups])
     level = 1 - 0.05 / len(chances)
@@ -55,7 +56,7 @@ def covered(samples: int, rng: Generator, n: int, chances: list[tuple[float, ...
 
 
 def promises(book: Book) -> None:
-    """Measure the lines."""
+    """Declare the lines of all populations."""
     for name, chances in POPULATIONS.items():
         for n in (200, 1_000):
             if (n, name) == (200, "two groups, accuracy near 1"):

@@ -1,8 +1,8 @@
 """Level and power of the improvability test by splits.
 
 A line is one population: samples of n test rows are drawn, 10 % are selected by the status quo and 10 % by the
-candidate, a third of them by both; told is the share of samples with p <= 0.05 by the signed test, beside it by the
-published one. The pair of groups and its sign come from 2 n training rows of their own. Values of groups are set
+candidate, a third of them by both. It reports the share of samples with p <= 0.05 by the signed test, beside the
+published test. The pair of groups and its sign come from 2 n separate training rows. Values of groups are set
 exactly; accuracy is clearly better for both groups unless it is the null, so that fairness decides.
 
 Nulls: `boundary`, gap1 = (1 - delta) gap0, with gap0 of 3.5 standard errors at every n (`fixed`: 0.8 standard
@@ -52,7 +52,7 @@ CRITERIA = Criteria(CALIBRATION, (CALIBRATION,))
 
 @dataclass(frozen=True)
 class Case:
-    """One line: a population, a margin and a size."""
+    """One line: a population, a margin and a sample size."""
 
     name: str
     kind: str
@@ -65,9 +65,9 @@ class Case:
     null: bool = True
 
     def targets(self) -> FloatArray:
-        """Return (G, 2) the values: the last group is above the first by gap0, and by gap1 under the candidate.
+        """Return (G, 2) the groups' values; from first to last group they rise by gap0, and by gap1 for the candidate.
 
-        Where gains are given, the candidate's values are the status quo's and these instead.
+        With gains, the candidate's values are the status quo's values plus the gains.
         """
         place = np.linspace(0.0, 1.0, self.groups)
         old = 5.0 + self.gap0 * place
@@ -76,7 +76,7 @@ class Case:
 
 
 def outcomes(kind: str, size: int, rng: Generator) -> FloatArray:
-    """Return outcomes with mean 0 and standard deviation 1; counts keep to a grid."""
+    """Return outcomes with mean 0 and standard deviation 1; counts stay on a grid."""
     if kind == "exponential":
         return rng.exponential(1.0, size) - 1.0
     if kind == "counts":  # negative binomial: mean 1.5, variance 3
@@ -85,7 +85,7 @@ def outcomes(kind: str, size: int, rng: Generator) -> FloatArray:
 
 
 def draw(case: Case, n: int, rng: Generator) -> Rows:
-    """Draw n rows: groups, who is selected by which algorithm, and outcomes shifted to the values of the case."""
+    """Return n random rows: groups, selections by both algorithms, and outcomes shifted to the case's values."""
     if case.kind == "hospital":
         return draw_hospital(case, n, rng)
     group = rng.choice(case.groups, size=n, p=SHARES[case.groups])
@@ -97,7 +97,7 @@ def draw(case: Case, n: int, rng: Generator) -> Rows:
 
 
 def shifted(targets: FloatArray, group: IntArray, y: FloatArray, old: BoolArray, new: BoolArray) -> Rows:
-    """Return rows whose values under either algorithm are the targets in the population."""
+    """Return rows whose population values under both algorithms are the targets."""
     terms = np.zeros((group.size, 1, 2, 2))
     for t, chosen in enumerate((old, new)):
         terms[:, 0, t, 1] = chosen
@@ -107,7 +107,7 @@ def shifted(targets: FloatArray, group: IntArray, y: FloatArray, old: BoolArray,
 
 @cache
 def hospital() -> tuple[IntArray, FloatArray, BoolArray, BoolArray, FloatArray]:
-    """Return the hold-out as a population: group (1 is Black), illnesses, both decisions, and the values."""
+    """Return the hold-out as a population: group (1 is Black), illnesses, both decisions, and values."""
     from evenhand.datasets import load_hospital
     from evenhand.stats.improvability import select_top
 
@@ -121,7 +121,7 @@ def hospital() -> tuple[IntArray, FloatArray, BoolArray, BoolArray, FloatArray]:
 
 
 def draw_hospital(case: Case, n: int, rng: Generator) -> Rows:
-    """Draw rows of the hold-out; the candidate's values are moved so that the gap is that of the null."""
+    """Return random rows of the hold-out, with the candidate's values shifted to the gap of the null."""
     group, y, old, new, values = hospital()
     at = rng.integers(group.size, size=n)
     targets = values.copy()
@@ -130,7 +130,7 @@ def draw_hospital(case: Case, n: int, rng: Generator) -> Rows:
 
 
 def training_pair(case: Case, rng: Generator) -> Pair:
-    """Return the worst pair of the status quo on 2 n training rows; only those it selects have to be drawn."""
+    """Return the status quo's worst pair on 2 n training rows, drawing only the selected rows."""
     if case.kind == "hospital":
         return status_quo_pair(draw_hospital(case, 2 * case.n, rng))
     shares = np.array(SHARES[case.groups]) * SELECTED
@@ -140,17 +140,17 @@ def training_pair(case: Case, rng: Generator) -> Pair:
 
 
 def status_quo_pair(rows: Rows) -> Pair:
-    """Return the worst pair of the status quo on given rows."""
+    """Return the status quo's worst pair on these rows."""
     return pair_of(rows.values()[:-1, 0, 0])
 
 
 def pair_of(values: FloatArray) -> Pair:
-    """Return the groups with the highest and the lowest value."""
+    """Return the pair of the groups with the highest and the lowest value."""
     return Pair(int(np.argmax(values)), int(np.argmin(values)))
 
 
 def simulate(samples: int, rng: Generator, *, case: Case) -> list[bool] | tuple[list[bool], list[bool]]:
-    """Return which samples the signed test rejects, and of two groups which the published one."""
+    """Return whether the signed test rejects in each sample, and for two groups the published test."""
     signed, published = [], []
     for _ in range(samples):
         pair = training_pair(case, rng)
@@ -172,7 +172,7 @@ def error_of_gap(n: int, groups: int = 2) -> float:
 
 
 def cases(sizes: Sequence[int]) -> list[Case]:
-    """Return what is simulated."""
+    """Return the cases to simulate."""
     plan = []
     for n in sizes:
         near = 3.5 * error_of_gap(n)
@@ -195,7 +195,7 @@ def cases(sizes: Sequence[int]) -> list[Case]:
 
 
 def combine(samples: int, rng: Generator, *, null: bool) -> list[Line]:
-    """Return the lines of the combination rules: 5 splits of 3,000 rows, a candidate that is given."""
+    """Return the lines of the combination rules: 5 splits of 3,000 rows with a fixed candidate."""
     near = 3.5 * error_of_gap(1_000)
     case = Case("combined", "normal", 1_000, 0.0, near, near if null else 0.0, null=null)
     p = np.empty((5, samples))
@@ -216,7 +216,7 @@ def combine(samples: int, rng: Generator, *, null: bool) -> list[Line]:
 
 
 def promises(book: Book) -> None:
-    """Measure single splits, then the rules that combine five."""
+    """Declare the lines of single splits, and of the rules that combine five splits."""
     for case in cases(SIZES):
         book.measure(
             "improvability, one split",

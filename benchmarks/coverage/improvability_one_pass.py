@@ -1,17 +1,18 @@
 """Level and power of the improvability test in one pass.
 
 Columns: n rows are drawn, 10 % are selected by the status quo and 10 % (`wide`: 90 %, against 5 %) by the candidate, a
-third of them by both; values of groups are set exactly and accuracy is clearly better for both, so that fairness
+third of them by both; values of groups are set exactly and accuracy is clearly better for both groups, so that fairness
 decides. Nulls: gap1 = (1 - delta) gap0, with gap0 of 0, 1 or 3.5 standard errors or of the other sign. Beside the
-calibrated test stands the one that knows the direction.
+calibrated test is the test with known direction.
 
-Fitted: eight steps after a fifth of the rows. `ranked`: features say nothing of the group and the outcome is higher in
-one by a constant, so any ranking by features leaves the gap as it is. `noise`: labels that nothing explains, decided by
-nearest neighbour or by a tree; the status quo is right as often in one group (accuracy is at the boundary) and less
-often in the other. Beside stands five-fold cross-fitting, whose level asks for a stable rule. Nearest neighbour is the
-least stable there is: two rows that are each other's neighbour count twice.
+Fitted: eight steps after a fifth of the rows. `ranked`: features are independent of the group, and the outcome is
+higher in one group by a constant, so any ranking by features leaves the gap unchanged. `noise`: purely random labels,
+decided by nearest neighbour or by a tree; the status quo is right equally often in one group (accuracy is at the
+boundary) and less often in the other. Beside it is five-fold cross-fitting, whose level requires a stable rule. Nearest
+neighbour is the least stable rule: two rows that are each other's neighbour count twice.
 
-Power: beside stand five splits by the exchangeable rule. The median rule's is printed by improvability_level.py.
+Power: beside it are five splits combined by the exchangeable rule. The median rule's is printed by
+improvability_level.py.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ Learner = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 def gap_error(n: int, selected: float) -> float:
-    """Return the standard error of the gap between two groups of whom this share is selected."""
+    """Return the standard error of the gap between two groups with this selected share."""
     return float(np.sqrt(1 / (selected * SHARE * n) + 1 / (selected * (1 - SHARE) * n)))
 
 
 def draw(n: int, gaps: tuple[float, float], shares: tuple[float, float], skewed: bool, rng: Generator) -> Rows:
-    """Draw rows of two groups with these gaps under the status quo and the candidate."""
+    """Return random rows of two groups with these gaps under the status quo and the candidate."""
     group = (rng.random(n) < SHARE).astype(np.int64)
     y = rng.exponential(1.0, n) - 1.0 if skewed else rng.standard_normal(n)
     place, terms = rng.random(n), np.zeros((n, 1, 2, 2))
@@ -83,7 +84,7 @@ def column(
     wide: bool = False,
     skewed: bool = False,
 ) -> Found:
-    """Tell in which samples the calibrated test rejects a true null, and in which one that knows the direction does."""
+    """Return whether a true null is rejected by the calibrated test, and by the test with known direction."""
     shares = (0.05, 0.9) if wide else (0.1, 0.1)
     gap = errors * gap_error(n, shares[0])
     p = np.empty((samples, 2))
@@ -98,7 +99,7 @@ def column(
 
 
 def groups(samples: int, rng: Generator, *, n: int, number: int, alpha: float) -> BoolArray:
-    """Tell in which samples fairness is claimed with more than two groups, all candidates at the boundary."""
+    """Return whether fairness is claimed with more than two groups at the boundary."""
     place, found = np.linspace(0.0, 1.0, number), np.empty(samples)
     gap = 3.5 * np.sqrt(2 * number / (0.1 * n))
     for at in range(samples):
@@ -142,7 +143,7 @@ LEARNERS: dict[str, Learner] = {"linear": least_squares, "nearest neighbour": ne
 
 
 def top(score: FloatArray, rng: Generator) -> FloatArray:
-    """Select the highest tenth; ties are drawn."""
+    """Return a 0/1 selection of the highest tenth of the scores, with random ties."""
     order = np.lexsort((rng.random(score.size), score))
     chosen = np.zeros(score.size)
     chosen[order[-round(0.1 * score.size) :]] = 1.0
@@ -152,7 +153,7 @@ def top(score: FloatArray, rng: Generator) -> FloatArray:
 def in_steps(
     x: FloatArray, y: FloatArray, learner: Learner, ranked: bool, splits: Sequence[Split], rng: Generator
 ) -> tuple[FloatArray, IntArray]:
-    """Return each row's decision by the candidate of its split's training rows, and its split; -1 for none."""
+    """Return each row's decision by its split's candidate, and the number of the split (-1 for none)."""
     decision, part = np.zeros(len(y)), np.full(len(y), -1)
     for number, split in enumerate(splits):
         score = learner(x[split.train], y[split.train], x[split.test])
@@ -162,27 +163,27 @@ def in_steps(
 
 
 def folds(n: int, rng: Generator) -> tuple[Split, ...]:
-    """Return five folds."""
+    """Return five random cross-validation folds."""
     fold = rng.permutation(n) % 5
     return tuple(Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5))
 
 
 def ranked_data(n: int, rng: Generator) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Draw a null: group, features, outcome and a status quo that selects at random."""
+    """Return data under a null: group, features, outcome, and a status quo that selects at random."""
     group, x = (rng.random(n) < SHARE).astype(np.int64), rng.standard_normal((n, 3))
     y = 10.0 + x[:, 0] + 0.5 * x[:, 1] + 3.5 * gap_error(n, 0.1) * 1.5 * group + rng.standard_normal(n)
     return group, x, y, top(rng.random(n), rng)
 
 
 def noise_data(n: int, rng: Generator) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Draw a null of accuracy: labels by the toss of a coin; the status quo is right half the time, or a fifth."""
+    """Return data under a null of accuracy: random labels; the status quo is right in 1/2 or 1/5 of a group's rows."""
     group, x, y = rng.integers(2, size=n), rng.standard_normal((n, 2)), rng.integers(2, size=n).astype(np.float64)
     right = rng.random(n) < np.where(group == 1, 0.2, 0.5)
     return group, x, y, np.where(right, y, 1 - y)
 
 
 def better_data(n: int, rng: Generator) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Draw a status quo that a linear rule improves on: a score that is noisier for one group."""
+    """Return data on which a linear rule is better than the status quo, whose score is noisier for one group."""
     group, x = rng.integers(2, size=n), rng.standard_normal((n, 3))
     score = 0.4 * (x[:, 0] + x[:, 1]) + np.where(group == 1, 0.7, 1.2) * rng.standard_normal(n)
     return group, x, x[:, 0] + x[:, 1] + rng.standard_normal(n), top(score, rng)
@@ -195,7 +196,7 @@ def p_fitted(
     splits: Sequence[Split],
     rng: Generator,
 ) -> tuple[float, float]:
-    """Return the p-value by the candidates of some splits; and with fairness doubled instead of calibrated."""
+    """Return the p-values with the splits' candidates: calibrated, and with the fairness p-value doubled."""
     group, x, y, old = data
     new, part = in_steps(x, y, learner, utility is CALIBRATION, splits, rng)
     at = np.flatnonzero(part >= 0)
@@ -209,7 +210,7 @@ def p_fitted(
 
 
 def fitted(samples: int, rng: Generator, *, n: int, data: str, learner: str, alpha: float) -> Found:
-    """Tell in which samples a true null is rejected: in steps, and by cross-fitting with the smaller sign doubled."""
+    """Return whether a true null is rejected: in steps, and by cross-fitting with the smaller p-value doubled."""
     make, utility = (noise_data, RIGHT) if data == "noise" else (ranked_data, CALIBRATION)
     p = np.empty((samples, 2))
     for at in range(samples):
@@ -223,7 +224,7 @@ def fitted(samples: int, rng: Generator, *, n: int, data: str, learner: str, alp
 
 
 def split_p(rows: Callable[[IntArray, IntArray], tuple[Rows, Pair]], n: int, rng: Generator) -> FloatArray:
-    """Return the p-values of five splits; the function makes the test rows and names the pair on the training rows."""
+    """Return the p-values of five splits; `rows` returns the test rows and the pair from the training rows."""
     p = []
     for split in random_splits(n, 5, 2 / 3, rng):
         tested, pair = rows(split.train, split.test)
@@ -233,12 +234,12 @@ def split_p(rows: Callable[[IntArray, IntArray], tuple[Rows, Pair]], n: int, rng
 
 
 def pair_of(values: FloatArray) -> Pair:
-    """Return the groups with the higher and the lower value."""
+    """Return the pair of the groups with the higher and the lower value."""
     return Pair(int(np.argmax(values)), int(np.argmin(values)))
 
 
 def column_power(samples: int, rng: Generator, *, n: int) -> Found:
-    """Tell in which samples an improvement is found: on all rows, and by five splits."""
+    """Return whether an improvement is detected: on all rows, and by five splits."""
     found = np.empty((samples, 2), dtype=np.bool_)
     for at in range(samples):
         rows = draw(n, (0.5, 0.05), (0.1, 0.1), False, rng)
@@ -254,7 +255,7 @@ def column_power(samples: int, rng: Generator, *, n: int) -> Found:
 
 
 def fitted_power(samples: int, rng: Generator, *, n: int, learner: str) -> Found:
-    """Tell in which samples an improvement is found: in steps, and by five splits."""
+    """Return whether an improvement is detected: in steps, and by five splits."""
     found = np.empty((samples, 2), dtype=np.bool_)
     for at in range(samples):
         drawn, rule = better_data(n, rng), LEARNERS[learner]
@@ -271,7 +272,7 @@ def _split_parts(
     train: IntArray,
     test: IntArray,
 ) -> tuple[Rows, Pair]:
-    """Return the test rows of a split, and the pair that the training rows name."""
+    """Return the test rows of a split, and the pair from its training rows."""
     group, x, y, old = data
     new = top(learner(x[train], y[train], x[test]), rng)
     means = [y[train][(group[train] == k) & (old[train] == 1)].mean() for k in (0, 1)]
@@ -281,7 +282,7 @@ def _split_parts(
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of columns and fitted candidates."""
     nulls: dict[str, dict[str, Any]] = {
         "no gaps": {"errors": 0.0},
         "no gaps, wide candidate": {"errors": 0.0, "wide": True},

@@ -1,7 +1,7 @@
-"""What the simulations of coverage share: effort, rows of the table, the count of hits, and values as audits have them.
+"""Common parts of coverage simulations: effort, rows of the table, hit counts, and values as in the audits.
 
 Every interval under test comes from the functions that the audits call (`GroupValues.limits`, `Pairs`, `Analysis`).
-These work along the axis of groups; here that axis holds samples, so one call does thousands of them.
+These work along the axis of groups; here that axis contains samples, so one call processes thousands of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNEXPLAINED = "unexplained"
 
 @dataclass(frozen=True)
 class Effort:
-    """How many samples and resamples a simulation may spend."""
+    """The numbers of samples and resamples available to a simulation."""
 
     samples: int = 4_000
     boots: int = 900
@@ -35,13 +35,13 @@ class Effort:
     numbers: int = 8_000_000
 
     def samples_of(self, size: int) -> int:
-        """Return how many samples of a size to draw."""
+        """Return the number of samples of a size to draw."""
         return min(self.samples, self.numbers // size)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line; `below` says why its coverage may lie below 93 %, `least` how far; samples is 0 where it is exact."""
+    """One result; `below` explains coverage below 93 %, `least` is its allowed minimum; samples is 0 if exact."""
 
     what: str
     size: int
@@ -55,7 +55,7 @@ class Row:
     least: float = 0.9
 
     def line(self) -> Line:
-        """Return the row as a promise: 93 % where an interval is approximate, less where the row says why."""
+        """Return the row as a promise: 93 % for an approximate interval, less where the row explains it."""
         allowed, why = (INSIDE[0], "approximate") if self.below == UNEXPLAINED else (self.least, self.below)
         known = round(self.samples * (1 - self.none))
         line = Line(
@@ -73,7 +73,7 @@ class Row:
 
 
 def covered(limits: Interval, truth: float, probability: FloatArray | None = None) -> tuple[float, float]:
-    """Return the coverage among samples with an interval, and the share without one."""
+    """Return the coverage among samples with an interval, and the share of samples without one."""
     low, high = np.asarray(limits.low), np.asarray(limits.high)
     share = np.full(low.shape, 1.0 / low.size) if probability is None else probability
     slack = 1e-12 * max(1.0, abs(truth))
@@ -83,7 +83,7 @@ def covered(limits: Interval, truth: float, probability: FloatArray | None = Non
 
 
 def stack(limits: Sequence[Interval], column: int = 0) -> Interval:
-    """Return one Interval of arrays from one column of many."""
+    """Return one column of many intervals as one interval of arrays."""
     return Interval(
         np.array([float(limit.low[column]) for limit in limits]),
         np.array([float(limit.high[column]) for limit in limits]),
@@ -94,20 +94,20 @@ def stack(limits: Sequence[Interval], column: int = 0) -> Interval:
 
 
 def rates(rate: npt.ArrayLike, trials: npt.ArrayLike) -> GroupValues:
-    """Return rates of many samples of so many trials."""
+    """Return the rates of many samples as `GroupValues`."""
     p, n = np.broadcast_arrays(np.asarray(rate, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     found, counts = _values("selection_rate", p, np.full(p.shape, np.nan), n), p * n
     return replace(found, weighted=bool((np.abs(counts - np.rint(counts)) > 1e-6).any()))
 
 
 def means(summary: tuple[FloatArray, FloatArray, FloatArray]) -> GroupValues:
-    """Return means of many samples from means, standard errors and degrees of freedom."""
+    """Return the means of many samples as `GroupValues`, from means, standard errors and degrees of freedom."""
     mean, stderr, df = summary
     return _values("mean_score", mean, stderr, df + 1)
 
 
 def areas(value: FloatArray, stderr: FloatArray, rarer: npt.ArrayLike) -> GroupValues:
-    """Return AUCs of many samples, with the number of people of the rarer outcome."""
+    """Return the AUCs of many samples as `GroupValues`, with the number of people of the rarer outcome."""
     return _values("auc", value, stderr, np.broadcast_to(np.asarray(rarer, dtype=np.float64), value.shape))
 
 
@@ -129,7 +129,7 @@ def _values(metric: str, value: FloatArray, stderr: FloatArray, trials: FloatArr
 def survey(
     metric: str, weight: FloatArray, *, hit: FloatArray | None = None, score: FloatArray | None = None
 ) -> GroupValues:
-    """Return the rate of `hit`, or the mean of `score`, of weighted people: one sample a row."""
+    """Return the weighted rate of `hit`, or the weighted mean of `score`, with one sample per row."""
     yes = np.zeros_like(weight) if hit is None else hit
     factors = (weight,) if score is None else (weight, weight * score)
     shape = (1, len(weight), 2, 2)
@@ -146,19 +146,19 @@ def survey(
 
 
 def against_everybody(group: GroupValues, rest: GroupValues, share: npt.ArrayLike, kind: Kind) -> Interval:
-    """Return the audits' limits of groups against everybody, one group a sample."""
+    """Return the audits' limits of a group against all people, one pair per sample."""
     shares = np.broadcast_to(np.asarray(share, dtype=np.float64), group.value.shape)
     everybody = replace(group, rest=rest, share=shares, overall=float("nan"))
     return pairs_with_rest(everybody).limits(kind, 0.95)
 
 
 def compare(a: GroupValues, b: GroupValues, kind: Kind, confidence: float = 0.95) -> Interval:
-    """Return the audits' limits of two groups, pairwise."""
+    """Return the audits' limits of the gap between two groups, one pair per sample."""
     return make_pairs(a, b).limits(kind, confidence)
 
 
 def all_pairs(values: GroupValues) -> GroupPairs:
-    """Return the audits' comparison of every two groups of one sample."""
+    """Return the audits' comparison of all pairs of groups of one sample."""
     order = np.argsort(-values.value, kind="stable")
     first, second = np.triu_indices(order.size, 1)
     return make_pairs(values.only(order[first]), values.only(order[second]))

@@ -26,13 +26,13 @@ TPR = (0.5, 0.7)
 
 @dataclass(frozen=True)
 class Population:
-    """Two groups of one size, which differ in the true positive rate.
+    """Two groups of one size with different true positive rates.
 
     Parameters
     ----------
-    size : people of each group.
-    prevalence : the share with the positive outcome.
-    easy : false positive rates of 0.1; else true positive rates near 1 and false positive rates of 0.01.
+    size : the number of people of each group.
+    prevalence : the share of positive outcomes.
+    easy : whether false positive rates are 0.1; otherwise they are 0.01, with true positive rates near 1.
     """
 
     size: int
@@ -50,13 +50,13 @@ class Population:
 
     @property
     def words(self) -> str:
-        """The population in words."""
+        """A description of the population."""
         kind = "tpr 0.5 0.7, fpr 0.1" if self.easy else "tpr 0.9 0.98, fpr 0.01"
         return f"{self.prevalence:g} positive, {kind}"
 
 
 def values_of(n: IntArray, name: str) -> GroupValues:
-    """Return a metric of counts by sample, outcome and decision; the axis of groups holds samples."""
+    """Return a metric from counts by sample, outcome and decision; the axis of groups contains samples."""
     first, second = np.zeros((1, *n.shape, 3)), np.zeros((1, *n.shape, 3, 3))
     first[..., 0], second[..., 0, 0] = n, n
     cells = GroupCells(tuple(map(str, range(len(n)))), ("",), n[None], first, second, weighted=False)
@@ -70,7 +70,7 @@ def truth_of(chances: FloatArray, name: str) -> float:
 
 
 def beside_rest(group: IntArray, rest: IntArray, name: str, kind: Kind) -> Interval:
-    """Return the audits' limits of a group against everybody, one pair of counts a sample."""
+    """Return the audits' limits of a group against all people, for each sample's pair of counts."""
     limits = []
     for pair in np.stack([group, rest], axis=1):
         own = pairs_with_rest(values_of(pair, name).only(np.array([0]))).limits(kind, 0.95)
@@ -80,12 +80,12 @@ def beside_rest(group: IntArray, rest: IntArray, name: str, kind: Kind) -> Inter
 
 
 def rate_function(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """F1 and balanced accuracy where errors are common."""
+    """Return the coverage for F1 and balanced accuracy with common errors."""
     return _rows(Population(size, prevalence, True), effort, rng)
 
 
 def rate_function_near_1(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """F1 and balanced accuracy where errors are rare; beside them the delta method."""
+    """Return the coverage for F1 and balanced accuracy with rare errors, beside the delta method."""
     return _rows(Population(size, prevalence, False), effort, rng)
 
 
@@ -122,7 +122,7 @@ def _rows(population: Population, effort: Effort, rng: np.random.Generator) -> l
 
 
 def _worst(left: GroupValues, right: GroupValues, kind: Kind) -> Interval:
-    """Return the audits' limits of the worst of two groups, one pair a sample."""
+    """Return the audits' limits of the worst pair of two groups, one per sample."""
     value = np.stack([left.value, right.value], axis=1)
     own = [side.limits(0.95, exact=True) for side in (left, right)]  # of two groups both ends are at one level
     low, high = (np.stack([np.asarray(limits[end]) for limits in own], axis=1) for end in (0, 1))

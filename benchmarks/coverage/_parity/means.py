@@ -22,19 +22,19 @@ Summary = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def welch_log_ratio(a: Summary, b: Summary, confidence: float = 0.95) -> Interval:
-    """Return the interval of a ratio of means from Welch's interval of its logarithm; nan unless both are positive."""
+    """Return a ratio's interval from Welch's interval of log means; nan unless both means are positive."""
     with np.errstate(all="ignore"):
         logs = [(np.log(mean), stderr / mean, df) for mean, stderr, df in (a, b)]
         return Interval(*np.exp(welch_difference(logs[0], logs[1], confidence)))
 
 
 def beta_scores(mean: float, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-    """Return scores from Beta(5 m, 5 (1 - m)): skewed, with a standard deviation of 0.2 at m = 0.5."""
+    """Return Beta(5 m, 5 (1 - m)) scores, which are skewed, with standard deviation 0.2 at m = 0.5."""
     return rng.beta(5 * mean, 5 * (1 - mean), shape)
 
 
 def skewed(mean: float, size: int) -> str:
-    """Say that means of such scores are skewed, where they are."""
+    """Return a note on the skewness of means of such scores if it is large."""
     a, b = 5 * mean, 5 * (1 - mean)
     skewness = 2 * (b - a) * np.sqrt(a + b + 1) / ((a + b + 2) * np.sqrt(a * b)) / np.sqrt(size)
     return f"skewed rows (skewness of the mean {skewness:.2f})" if abs(skewness) > 0.2 else UNEXPLAINED
@@ -48,7 +48,7 @@ def summarise(scores: FloatArray) -> Summary:
 
 
 def in_blocks(samples: int, size: int, block: Callable[[int], Summary]) -> Summary:
-    """Return the summaries of many samples, drawn a few at a time."""
+    """Return the summaries of many samples, drawn in small blocks."""
     step = max(1, 400_000 // size)
     parts = [block(min(step, samples - start)) for start in range(0, samples, step)]
     mean, stderr, df = (np.concatenate([part[k] for part in parts]) for k in range(3))
@@ -56,7 +56,7 @@ def in_blocks(samples: int, size: int, block: Callable[[int], Summary]) -> Summa
 
 
 def score_cells(scores: FloatArray, cell: IntArray, cells: int, *, spread: bool = True) -> CellMoments:
-    """Return the cells of scores; without spread, rows are taken to equal their cell's mean."""
+    """Return the cell moments of scores; without `spread`, as if all rows equalled their cell's mean."""
     n = np.bincount(cell, minlength=cells).astype(np.int64)
     first, second = (
         np.bincount(cell, weights=values, minlength=cells).astype(np.float64) for values in (scores, scores**2)
@@ -72,7 +72,7 @@ def overall_mean(counts: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """One mean: logit t."""
+    """Return the coverage of the logit t interval of one mean."""
     samples = effort.samples_of(size)
     b = in_blocks(samples, size, lambda s: summarise(beta_scores(mean, (s, size), rng)))
     coverage, none = covered(means(b).limits(0.95), mean)
@@ -84,7 +84,7 @@ def mean_score(size: int, mean: float, effort: Effort, rng: np.random.Generator)
 def bootstrapped_mean(
     size: int, mean: float, effort: Effort, rng: np.random.Generator
 ) -> tuple[tuple[str, float], ...]:
-    """Return the coverage of the bootstrap of two cells (selected or not at 0.5), with and without spread within."""
+    """Return the coverage of the bootstrap of two cells (selected or not), with and without spread within cells."""
     limits: dict[str, list[Interval]] = {"cells": [], "cells, no spread": []}
     for _ in range(effort.boots // 3):
         scores = beta_scores(mean, (size,), rng)
@@ -95,7 +95,7 @@ def bootstrapped_mean(
 
 
 def weighted_mean(size: int, mean: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Logit t with the linearised variance and Kish's n - 1 degrees of freedom; weights of design effect 1.6."""
+    """Return the coverage of logit t for weighted means, with Kish's n - 1 df and design effect 1.6."""
     samples = effort.samples_of(2 * size)
 
     def block(count: int) -> Summary:
@@ -111,7 +111,7 @@ def weighted_mean(size: int, mean: float, effort: Effort, rng: np.random.Generat
 
 
 def auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Logit t with DeLong's error; scores of either class are normal, 1.19 apart; then pairs of equal AUCs."""
+    """Return the coverage of logit t with DeLong's error for one AUC and for pairs of equal AUCs."""
     samples = effort.samples_of(2 * size)
     positive = np.arange(size) < round(size * prevalence)
     shift = float(np.sqrt(2) * ndtri(AUC)) * positive

@@ -1,4 +1,4 @@
-"""Coverage of the intervals of a group against everybody: it and the rest, beside 1,000 others."""
+"""Coverage of the intervals of a group against all people, with 1,000 other people."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ REST = 1_000
 
 
 def truth_of(value: float, rest: float, share: float, kind: Kind) -> float:
-    """Return the gap of a group to everybody."""
+    """Return the true gap of a group to all people."""
     everybody = share * value + (1 - share) * rest
     return value - everybody if kind == "difference" else value / everybody
 
 
 def rate_to_all(counts: FloatArray, sums: FloatArray) -> FloatArray:
-    """Difference and ratio of a group's rate to everybody's; cells: group yes, no, rest yes, no."""
+    """Return difference and ratio of a group's rate to the overall rate; cells are group yes, no, rest yes, no."""
     del sums
     a = counts[..., 0] / (counts[..., 0] + counts[..., 1])
     everybody = (counts[..., 0] + counts[..., 2]) / counts.sum(axis=-1)
@@ -44,7 +44,7 @@ def rate_to_all(counts: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def exact_overall(size: int, rate: float, rest: float, kind: Kind) -> tuple[float, float]:
-    """Return the coverage over every pair of counts, and the share of samples without an interval."""
+    """Return the exact coverage over all pairs of counts, and the share of samples without an interval."""
     (x, prob_x), (y, prob_y) = window(size, rate), window(REST, rest)
     a, b = (part.ravel() for part in np.meshgrid(x, y, indexing="ij"))
     share = size / (size + REST)
@@ -53,7 +53,7 @@ def exact_overall(size: int, rate: float, rest: float, kind: Kind) -> tuple[floa
 
 
 def overall_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Compare a group that has the rate of the rest, or four fifths of it: exact; beside it BCa, used before."""
+    """Return the exact coverage for a group with the rest's rate, or four fifths of it, beside BCa."""
     rows = []
     for factor in (1.0, 0.8):
         own = factor * rate
@@ -80,15 +80,16 @@ def overall_rate(size: int, rate: float, effort: Effort, rng: np.random.Generato
 
 
 def _not_still(limits: Interval) -> Interval:
-    """Return limits without those of width 0, which audits withhold."""
+    """Return the limits without zero-width intervals, which audits withhold."""
     still = np.asarray(limits.low) == np.asarray(limits.high)
     return Interval(np.where(still, np.nan, limits.low), np.where(still, np.nan, limits.high))
 
 
 def drawn_share(size: int, share: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Compare a group whose size is drawn too: 0.1 against 0.5 in the rest, `size` people in all.
+    """Return the coverage for a group of random size with rate 0.1 against 0.5 in the rest.
 
-    Beside it, for the difference: the same with 1.96 errors of the share, (a - b) sqrt(s (1 - s) / n), in both arms.
+    For the difference, the result beside it adds 1.96 standard errors of the share, (a - b) sqrt(s (1 - s) / n), to
+    both sides.
     """
     samples, own, rest = 2 * effort.samples, 0.1, 0.5
     n = rng.binomial(size, share, samples)
@@ -110,7 +111,7 @@ def drawn_share(size: int, share: float, effort: Effort, rng: np.random.Generato
 
 
 def overall_weighted(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Compare a group with four fifths of the rest's rate; everybody has a weight, and the share is of weights."""
+    """Return the coverage for a weighted group with four fifths of the rest's rate."""
     samples = effort.samples_of(REST * 5)
     parts: list[tuple[Summary, Summary]] = []
     for start in range(0, samples, 400):
@@ -133,7 +134,7 @@ def overall_weighted(size: int, rate: float, effort: Effort, rng: np.random.Gene
 
 
 def overall_auc(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Compare a group with scores as good as the rest's: the delta method with DeLong's covariance, Student's t."""
+    """Return the coverage for the AUC of a group as good as the rest's (delta method with DeLong's covariance)."""
     samples, n = effort.samples // 4, size + REST
     codes = (np.arange(n) >= size).astype(np.int64)
     positive = np.concatenate([np.arange(part) < round(part * prevalence) for part in (size, REST)])

@@ -1,4 +1,4 @@
-"""Coverage of the intervals of rates, plain and weighted, one and two of them."""
+"""Coverage of the intervals of single rates and pairs of rates, with and without weights."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
 
 def window(size: int, rate: float) -> tuple[IntArray, FloatArray]:
-    """Return the counts that hold all but 1e-12 of a binomial, and their probabilities."""
+    """Return the counts that contain all but 1e-12 of a binomial, with their probabilities."""
     low, high = int(binom.ppf(1e-13, size, rate)), int(binom.isf(1e-13, size, rate))
     counts = np.arange(max(low - 1, 0), min(high + 1, size) + 1)
     return counts, np.asarray(binom.pmf(counts, size, rate))
 
 
 def discrete(expected: float) -> str:
-    """Say that coverage jumps, where positives are few enough for it."""
+    """Return a note that coverage jumps if few positives are expected."""
     return "few discrete counts" if expected < 20 else UNEXPLAINED
 
 
 def single_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Wilson; the percentile bootstrap of a rate is the quantiles of Binomial(n, x / n), so it too is exact."""
+    """Return Wilson's exact coverage, beside the percentile bootstrap and Clopper-Pearson."""
     del effort, rng
 
     def coverage(p: float, *, exact: bool = False) -> float:
@@ -48,7 +48,7 @@ def single_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator
 
 
 def lowest_rate(size: int, limit: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Search the rate from 0 to `limit` at which Wilson's coverage is least: just beyond some limit."""
+    """Return Wilson's smallest coverage over rates up to `limit`, searched just beyond its limits."""
     del effort, rng
     counts = np.arange(size + 1)
     found = []
@@ -65,7 +65,7 @@ def lowest_rate(size: int, limit: float, effort: Effort, rng: np.random.Generato
 
 
 def rate_pair(counts: FloatArray, sums: FloatArray) -> FloatArray:
-    """Difference and ratio of two rates; cells: group a yes, no, group b yes, no."""
+    """Return difference and ratio of two rates; cells are group a yes, no, group b yes, no."""
     del sums
     a = counts[..., 0] / (counts[..., 0] + counts[..., 1])
     b = counts[..., 2] / (counts[..., 2] + counts[..., 3])
@@ -73,19 +73,19 @@ def rate_pair(counts: FloatArray, sums: FloatArray) -> FloatArray:
 
 
 def exact_pair(size: int, rate: float, kind: Kind) -> tuple[float, float]:
-    """Return the coverage of MOVER over every pair of counts, and the share without an interval."""
+    """Return MOVER's exact coverage over all pairs of counts, and the share of samples without an interval."""
     (x, prob_x), (y, prob_y) = window(size, 0.8 * rate), window(size, rate)
     limits = compare(rates(x[:, None] / size, size), rates(y[None, :] / size, size), kind, 0.95)
     return covered(limits, truth_of(rate, kind), prob_x[:, None] * prob_y)
 
 
 def truth_of(rate: float, kind: Kind) -> float:
-    """Return the gap of four fifths of a rate to the rate."""
+    """Return the true gap of four fifths of a rate to the rate."""
     return 0.8 if kind == "ratio" else -0.2 * rate
 
 
 def two_rates(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """MOVER over every pair of counts; BCa on sampled pairs. Group a has four fifths of group b's rate."""
+    """Return MOVER's coverage over all pairs of counts, beside BCa on sampled pairs; rates are in the ratio 4/5."""
     pairs = np.column_stack([rng.binomial(size, 0.8 * rate, effort.boots), rng.binomial(size, rate, effort.boots)])
     distinct, times = np.unique(pairs, axis=0, return_counts=True)
     draws = [
@@ -108,7 +108,7 @@ def two_rates(size: int, rate: float, effort: Effort, rng: np.random.Generator) 
 
 
 def pair_name(rate: float) -> str:
-    """Return 'a b' for a rate b and four fifths of it."""
+    """Return 'a b' for a rate b and a, four fifths of it."""
     return f"{0.8 * rate:g} {rate:g}"
 
 
@@ -118,7 +118,7 @@ def drawn_weights(count: int, size: int, rng: np.random.Generator) -> FloatArray
 
 
 def weighted_sample(rate: FloatArray, size: int, rng: np.random.Generator) -> tuple[GroupValues, FloatArray]:
-    """Return weighted rates, as audits make them of people with weights, and their trials without Kish's cap."""
+    """Return weighted rates as audits compute them, and their effective trials without Kish's cap."""
     shape = rate.shape
     p, trials, uncapped = np.empty((3, rate.size))
     block = max(1, 400_000 // size)
@@ -135,7 +135,7 @@ def weighted_sample(rate: FloatArray, size: int, rng: np.random.Generator) -> tu
 
 
 def weighted_rate(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Wilson with effective trials; beside it the same without Kish's cap, and with n itself."""
+    """Return the coverage of Wilson with effective trials, beside no Kish cap and n trials."""
     samples = effort.samples_of(size)
     found, uncapped = weighted_sample(np.full(samples, rate), size, rng)
     coverage, none = covered(found.limits(0.95), rate)
@@ -147,7 +147,7 @@ def weighted_rate(size: int, rate: float, effort: Effort, rng: np.random.Generat
 
 
 def two_weighted_rates(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """MOVER with effective trials; beside it the same without Kish's cap."""
+    """Return the coverage of MOVER with effective trials, beside the version without Kish's cap."""
     samples = effort.samples_of(2 * size)
     a, uncapped_a = weighted_sample(np.full(samples, 0.8 * rate), size, rng)
     b, uncapped_b = weighted_sample(np.full(samples, rate), size, rng)

@@ -1,4 +1,4 @@
-"""Coverage of what the bootstrap of cells is used for: values standardised over strata, and metrics of one's own."""
+"""Coverage of the bootstrap of cells for values standardised over strata and for custom metrics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Record = Value | ParityGap
 
 
 def audited(n: IntArray, metric: ParityMetric, custom: Custom | None, effort: Effort) -> Analysed:
-    """Return the audit's records of counts: with several strata the standardised ones. Group b is the reference."""
+    """Return the audit's records for counts, standardised if there are several strata; group b is the reference."""
     standardise = len(n) > 1
     support = {metric.name: np.ones(len(n), dtype=bool)} if standardise else None
     return analyse(
@@ -100,7 +100,7 @@ def gathered(
 
 
 def few(positives: float) -> str:
-    """Say that the bootstrap needs people, where it has few."""
+    """Return a note that the bootstrap has few people, if so."""
     return (
         f"a bootstrap of few (about {positives:.0f} selected in the smallest stratum)"
         if positives <= 20
@@ -109,7 +109,7 @@ def few(positives: float) -> str:
 
 
 def standardised(size: int, rate: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Standardise selection rates over three strata, two groups of `size`; group a has four fifths of b's rates."""
+    """Return the coverage of standardised selection rates over three strata, with rates in the ratio 4/5."""
     factors = FACTORS if rate < 0.5 else 1 + (FACTORS - 1) / 2
     rate_of = np.stack([0.8 * rate * factors, rate * factors])
     share = MIX.mean(axis=0)
@@ -129,12 +129,12 @@ def standardised(size: int, rate: float, effort: Effort, rng: np.random.Generato
 
 
 def custom_f1(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """F1 of two groups of `size`, as a metric of the user's own."""
+    """Return the coverage for F1 of two groups of `size`, as a custom metric."""
     return _of_cells("F1", OWN, f1, size, prevalence, effort, rng)
 
 
 def weighted_f1(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Weighted F1 of two groups of `size`."""
+    """Return the coverage for weighted F1 of two groups of `size`."""
     return _of_cells("weighted F1", *BOOTSTRAPPED["weighted_f1"], size, prevalence, effort, rng)
 
 
@@ -147,7 +147,7 @@ def _of_cells(
     effort: Effort,
     rng: np.random.Generator,
 ) -> list[Row]:
-    """Return the lines of a function of the cells: true positive rates 0.5 and 0.7, false positive rates 0.1."""
+    """Return the coverage for a function of the cells, with true positive rates 0.5 and 0.7."""
     tpr = np.array([0.5, 0.7])
     chances = np.empty((2, 2, 2))  # group, outcome, decision
     chances[:, 1, 1], chances[:, 1, 0] = prevalence * tpr, prevalence * (1 - tpr)

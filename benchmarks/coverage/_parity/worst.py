@@ -33,9 +33,9 @@ Pairwise = Callable[[int, int, Kind, float], Interval]
 def worst_pair_limits(
     groups: int, samples: int, kind: Kind, pairwise: Pairwise, *, bonferronis: bool = False
 ) -> Interval:
-    """Return the limits of the widest difference or the narrowest ratio over all pairs of groups, one a sample.
+    """Return limits of the largest difference or smallest ratio over all pairs of groups, one per sample.
 
-    As `evenhand.stats.worst_pair.worst_pair` has them, or with Bonferroni's at both ends.
+    They are computed as in `evenhand.stats.worst_pair.worst_pair`, or with Bonferroni's level at both ends.
     """
     every = bonferroni(0.95, groups * (groups - 1) // 2)
     levels = (every, every) if bonferronis else (range_confidence(0.95, groups), 0.95)
@@ -51,7 +51,7 @@ def worst_pair_limits(
 def worst_pair_rows(
     name: str, size: int, at: str, truth: FloatArray, samples: int, pairwise: Pairwise
 ) -> Iterator[Row]:
-    """Yield the rows of the widest difference and of the narrowest ratio over all pairs of groups."""
+    """Yield the results for the largest difference and the smallest ratio over all pairs of groups."""
     for kind in KINDS:
         limits, before = (
             worst_pair_limits(truth.size, samples, kind, pairwise, bonferronis=old) for old in (False, True)
@@ -65,17 +65,17 @@ def worst_pair_rows(
 
 
 def target(truth: FloatArray, kind: Kind) -> float:
-    """Return the true worst gap."""
+    """Return the true gap of the worst pair."""
     return float(truth.max() - truth.min() if kind == "difference" else truth.min() / truth.max())
 
 
 def of_groups(groups: Sequence[GroupValues]) -> Pairwise:
-    """Return the audits' simultaneous intervals of pairs of groups."""
+    """Return the audits' function for simultaneous intervals of pairs of groups."""
     return lambda i, j, kind, confidence: compare(groups[i], groups[j], kind, confidence)
 
 
 def of_counts(counts: IntArray, sizes: Sequence[int], *, exact: bool = True) -> Pairwise:
-    """Return the same of rates; every pair of counts is computed once. Not `exact`: from Wilson's limits."""
+    """Return a function for intervals of pairs of rates, exact or from Wilson's limits."""
 
     def pairwise(i: int, j: int, kind: Kind, confidence: float) -> Interval:
         code, at = np.unique(counts[i] * (sizes[j] + 1) + counts[j], return_inverse=True)
@@ -93,21 +93,21 @@ def of_counts(counts: IntArray, sizes: Sequence[int], *, exact: bool = True) -> 
 
 
 def worst_statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
-    """Largest less smallest, and smallest over largest, of the groups' means; one cell per group."""
+    """Return largest - smallest and smallest / largest of the groups' means; one cell per group."""
     values = sums[..., 0] / counts
     low, high = values.min(axis=-1), values.max(axis=-1)
     return np.stack([high - low, low / high], axis=-1)
 
 
 def worst_rate_statistic(counts: FloatArray, sums: FloatArray) -> FloatArray:
-    """Return the same of rates; cells: all groups' yes, then all groups' no."""
+    """Return the worst difference and ratio of rates; cells are all groups' yes, then all groups' no."""
     del sums
     yes, no = np.split(counts, 2, axis=-1)
     return worst_statistic(yes + no, yes[..., None])
 
 
 def percentile_beside(rows: Sequence[Row], draws: Sequence[Draws], truth: Sequence[float]) -> list[Row]:
-    """Return the rows with the percentile bootstrap's coverage added."""
+    """Return the results with the coverage of the percentile bootstrap added."""
     limits = [draw.percentile() for draw in draws]
     found = [covered(stack(limits, k), truth[k])[0] for k in range(len(rows))]
     return [
@@ -116,7 +116,7 @@ def percentile_beside(rows: Sequence[Row], draws: Sequence[Draws], truth: Sequen
 
 
 def wilson_beside(rows: Sequence[Row], counts: IntArray, sizes: Sequence[int], truth: FloatArray) -> list[Row]:
-    """Return the rows with the coverage of MOVER from Wilson's limits added."""
+    """Return the results with the coverage of MOVER from Wilson's limits added."""
     pairwise = of_counts(counts, sizes, exact=False)
     found = [
         covered(worst_pair_limits(len(sizes), counts.shape[1], kind, pairwise), target(truth, kind))[0]
@@ -126,7 +126,7 @@ def wilson_beside(rows: Sequence[Row], counts: IntArray, sizes: Sequence[int], t
 
 
 def worst_rates(size: int, groups: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """Rates of equal groups (0.3), and of groups one of which has four fifths: exact MOVER intervals of the pairs."""
+    """Return the coverage for equal groups (rate 0.3), and for groups with one at four fifths."""
     rows: list[Row] = []
     many, samples = int(groups), effort.samples
     for at, lowest in ((f"{many} equal", 0.3), (f"{many}, one at 4/5", 0.24)):
@@ -157,12 +157,12 @@ def worst_rates(size: int, groups: float, effort: Effort, rng: np.random.Generat
 
 
 def _apart(values: GroupValues) -> list[GroupValues]:
-    """Return each group's samples, from values of (groups, samples)."""
+    """Return the samples of each group from values of shape (groups, samples)."""
     return [rates(value, trials) for value, trials in zip(values.value, values.trials, strict=True)]
 
 
 def uneven_rates(size: int, many: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """One group of 5,000 and many of `size`, all of one rate; `many` is 30.02 for thirty at a rate of 0.02."""
+    """Return the coverage for one group of 5,000 and many of `size` at one rate; `many` 30.02 means 30 at 0.02."""
     small, rate = int(many), round(many % 1, 4)
     sizes, samples = [5_000, *[size] * small], effort.samples
     counts = np.stack([rng.binomial(n, rate, samples) for n in sizes])
@@ -173,7 +173,7 @@ def uneven_rates(size: int, many: float, effort: Effort, rng: np.random.Generato
 
 
 def worst_areas(size: int, prevalence: float, effort: Effort, rng: np.random.Generator) -> list[Row]:
-    """AUCs of four equal groups: MOVER from DeLong's errors and Student's t on the logit scale."""
+    """Return the coverage for AUCs of four equal groups, with DeLong's errors and Student's t on the logit scale."""
     samples, positive = effort.samples // 4, np.arange(size) < round(size * prevalence)
     shift = float(np.sqrt(2) * ndtri(AUC)) * positive
     rarer = int(min(positive.sum(), size - positive.sum()))
