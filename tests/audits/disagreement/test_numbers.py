@@ -322,7 +322,7 @@ def test_large_data_get_fewer_resamples_and_say_so(
 ) -> None:
     monkeypatch.setattr("evenhand.audits.disagreement.groups.MOST_NUMBERS", 3 * 250)
     result = audit(answers, resamples=300)
-    assert "Intervals by race rest on 250 resamples instead of 300, because of the size." in [
+    assert "Intervals by race use 250 resamples instead of 300, because the data are large." in [
         note.text for note in result.notes
     ]
 
