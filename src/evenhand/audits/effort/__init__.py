@@ -1,4 +1,4 @@
-"""Effort: do people who worked equally hard from where they started get equal treatment?"""
+"""Effort: comparison of scores between people with equal effort."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The effort audit: a table and settings in, a result out."""
+"""The effort audit: compute a result from a table and settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from evenhand.table.table import Table
 
 @audit_function(EffortSpec)
 def effort(table: Table, **settings: Any) -> EffortResult:
-    """Compare the scores of people who worked equally hard from where they started.
+    """Compare the scores of people with equal effort, relative to their starting point.
 
     Effort is E = m sigmoid(A), with m a person's inertia and A the mean acceleration of the cumulative feature; the
     aggregate is S = 2 sigmoid(sum / scale) - 1. Individual fairness compares all pairs of people, group fairness
@@ -72,7 +72,7 @@ def effort(table: Table, **settings: Any) -> EffortResult:
 
 @audit_function(EffortSpec)
 def person_scores(table: Table, **settings: Any) -> Any:
-    """Return a frame with each person's id, effort and aggregate, for joining to the data by id.
+    """Return a frame with each person's id, effort and aggregate, to join to the data by id.
 
     These rows about people are not part of the audit's result.
 
@@ -85,8 +85,8 @@ def person_scores(table: Table, **settings: Any) -> Any:
     Returns
     -------
     data frame
-        Of the same library as the data; ids are text, and not in the order of the rows. If rates of inertia have
-        standard errors, `effort_stderr` is the resulting error of each person's effort.
+        A frame of the data's own library; ids are text, and not in the order of the rows. If rates of inertia have
+        standard errors, `effort_stderr` is the resulting standard error of each person's effort.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def run(table: Table, spec: EffortSpec) -> Draft[EffortResult]:
 
 
 def _of_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Draft[EffortResult]:
-    """Audit people in memory."""
+    """Audit a table whose people are in memory."""
     counts = count_all(table, people, spec)
     fairness, curves = estimate.individual_estimates(people, spec), estimate.fairness_curves(people, spec)
     numbers = Numbers.of(table, people, fairness, spec)
@@ -164,13 +164,13 @@ def _of_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Draft[Ef
 
 @dataclass(frozen=True, kw_only=True)
 class _Compared:
-    """Inputs of all values and gaps at any confidence, for people, models and groups, and for reversed pairs."""
+    """Functions that return values and gaps at any confidence, for people, models, groups and reversed pairs."""
 
     values_and_gaps: Callable[[float], list[Number]]
     directions: Callable[[float], DirectionTables] = lambda _: DirectionTables()
 
     def estimates(self, confidence: float) -> tuple[list[Estimate[EffortValue]], list[Estimate[EffortGap]]]:
-        """Return values and gaps, of individuals first, then of reversed pairs, then of groups."""
+        """Return values and gaps: of individuals, then of reversed pairs, then of groups."""
         compared = estimates_at(self.values_and_gaps, confidence, number_key)
         reversed_pairs: list[Estimate[Number]] = estimates_at(
             lambda level: chain(*self.directions(level)[:2]), confidence, number_key
@@ -193,7 +193,7 @@ def _draft(
     specifications: tuple[robustness.SpecificationCurve, ...] = (),
     **individual_tables: Any,
 ) -> Draft[EffortResult]:
-    """Return the result with its claims; tables about single people are passed in."""
+    """Return the result with its claims; tables about individual people are passed in."""
     values, gaps = compared.estimates(spec.confidence)
     direction = compared.directions(spec.confidence).direction
     result = EffortResult(

@@ -1,4 +1,4 @@
-"""Groups among people of similar effort: mean scores and parity in every bin of effort."""
+"""Groups by effort bin: mean scores and parity among people of similar effort."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ MOST_BINS = 10_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EffortBins:
-    """The groups of one model and grouping in every bin of effort, with the inputs of their limits.
+    """The groups of one model and grouping in every effort bin, with the inputs of their limits.
 
     Parameters
     ----------
-    model, grouping : their coordinates.
+    model, grouping : the coordinates of the groups.
     labels : the groups.
-    members : the groups' means by the number of the bin; under None those of all bins together.
-    large_groups : the groups of each bin with enough people, in an order that depends on no name.
-    parities, p_values : of the bins with two such groups, the lowest parity, and the p-value of equal means.
+    members : the groups' means by bin number; the key None has the means over all bins.
+    large_groups : the groups of each bin with enough people, in an order independent of names.
+    parities, p_values : the lowest parity and the p-value of equal means, for bins with at least two large groups.
     """
 
     model: str
@@ -86,7 +86,7 @@ class EffortBins:
 
 
 def _largest_first(members: Mapping[int | None, GroupMeans]) -> IntArray:
-    """Return the groups, the largest first, those of equal size in the order of their means in the bins."""
+    """Return the groups in descending size; groups of equal size are sorted by their means in the bins."""
     sizes = members[None].n
     bins = np.repeat([-1.0 if number is None else number for number in members], sizes.size)
     n, mean = (np.concatenate([getattr(each, name) for each in members.values()]) for name in ("n", "mean"))
@@ -94,7 +94,7 @@ def _largest_first(members: Mapping[int | None, GroupMeans]) -> IntArray:
 
 
 def group_bins(table: Table, subjects: EffortPeople | LargeTable, spec: EffortSpec) -> Iterator[EffortBins]:
-    """Yield the bins of effort of every model and grouping."""
+    """Yield the effort bins of every model and grouping."""
     if table.groupings:
         _require_bins(subjects.highest, spec.width)
     for model in table.models:
@@ -105,11 +105,11 @@ def group_bins(table: Table, subjects: EffortPeople | LargeTable, spec: EffortSp
 
 
 def bin_records(bins: EffortBins, spec: EffortSpec) -> tuple[list[EffortValue], list[EffortGap]]:
-    """Return the group means and parity of every effort bin, after those of all bins together (traditional parity).
+    """Return the group means and the parity of all people (traditional parity), and then of every effort bin.
 
-    In each bin of effort, [k width, (k + 1) width), the mean score of every group with at least `min_count` people;
-    parity is the smallest mean over the largest (eq. 14 of the paper). Its own limits are those of a worst pair
-    (`evenhand.stats.worst_pair`), its joint limits the same with the error shared over the bins (Bonferroni).
+    An effort bin is [k width, (k + 1) width). Parity is the smallest mean score over the largest, among groups with at
+    least `min_count` people in the bin (eq. 14 of the paper). Its own limits are the limits of a worst pair
+    (`evenhand.stats.worst_pair`); its joint limits are Bonferroni-adjusted for all bins.
     """
     values: list[EffortValue] = []
     gaps: list[EffortGap] = []
@@ -131,7 +131,7 @@ def bin_records(bins: EffortBins, spec: EffortSpec) -> tuple[list[EffortValue], 
 
 
 def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins: int) -> dict[str, Any]:
-    """Return the parity of one bin, with its own limits and with simultaneous limits for all bins."""
+    """Return the parity of one bin, with its own limits and limits simultaneous over all bins."""
     alone, joint = (parity.limits(level) for level in (spec.confidence, bonferroni(spec.confidence, bins)))
     status = OK
     if np.isnan(parity.value):
@@ -148,7 +148,7 @@ def _parity(parity: LowestParity, labels: Sequence[str], spec: EffortSpec, bins:
 
 
 def limit_columns(alone: tuple[float, float], joint: tuple[float, float]) -> dict[str, Any]:
-    """Return a gap's own limits and its family's limits, as columns of a record."""
+    """Return a gap's own limits and joint limits by column name."""
     names = ("low", "high", "joint_low", "joint_high")
     return {name: finite(limit) for name, limit in zip(names, (*alone, *joint), strict=True)}
 
@@ -180,7 +180,7 @@ def _group_status(label: str, n: int, low: float, least: int) -> Message:
 
 
 def _require_bins(highest: float, width: float) -> None:
-    """Refuse effort bins without a result."""
+    """Refuse an effort range with too many bins."""
     if highest / width > MOST_BINS:
         raise ConfigError(
             "efforts up to {highest:g} in bins of width {width:g} make more than {most:,} bins; take a larger `width`, "

@@ -20,7 +20,7 @@ MOST_PAIRS = 12  # of groups, in one panel
 
 
 def parity_panel(result: EffortResult, grouping: str) -> Any:
-    """Return the parity of each effort bin with its interval, a line for each model."""
+    """Return the chart of parity by effort bin with intervals, one line per model."""
     rows = [
         {"x": (r.bin_low + r.bin_high) / 2, "y": r.value, "low": r.low, "high": r.high, "series": r.model}
         for r in result.rows("gaps", metric="eagf", grouping=grouping)
@@ -38,13 +38,13 @@ def parity_panel(result: EffortResult, grouping: str) -> Any:
 
 
 def _threshold_limit(result: EffortResult, metric: str, grouping: str | None = None) -> float | None:
-    """Return the first threshold limit of a metric."""
+    """Return the first limit of a threshold on a metric, or None."""
     limits = (f.limit for f in result.findings if (f.metric, f.grouping) == (metric, grouping))
     return next((limit for limit in limits if limit is not None), None)
 
 
 def spread_panel(result: EffortResult, grouping: str) -> Any:
-    """Return the distribution of effort in each of the largest groups."""
+    """Return the chart of the distribution of effort in each of the largest groups."""
     records = [r for r in result.rows("spread", grouping=grouping) if r.group != MISSING]
     sizes = Counter[str]()
     for record in records:
@@ -72,7 +72,7 @@ def spread_panel(result: EffortResult, grouping: str) -> Any:
 
 
 def weight_panel(result: EffortResult) -> Any:
-    """Return individual fairness over weights from 0 to 1, a line for each model, with the audit's intervals."""
+    """Return the chart of individual fairness by weight, one line per model, with the audit's intervals."""
     audited = result.rows("values", metric="eaif")
     weights = {r.weight for r in audited}
     rows = [{"x": r.weight, "y": r.value, "low": r.low, "high": r.high, "series": r.model} for r in audited]
@@ -91,7 +91,7 @@ def weight_panel(result: EffortResult) -> Any:
 
 
 def direction_panels(result: EffortResult, grouping: str | None = None) -> list[Any]:
-    """Return the share of reversed pairs: of each model beside a random score, and between groups."""
+    """Return the charts of reversed pairs: each model beside a random score, and between groups."""
     groupings = dict.fromkeys(r.grouping for r in result.direction if r.grouping and grouping in (None, r.grouping))
     panels = [_direction_between(result, name) for name in groupings]
     whole = [_direction_of_all(result)] if grouping is None else []
@@ -100,7 +100,7 @@ def direction_panels(result: EffortResult, grouping: str | None = None) -> list[
 
 
 def _direction_of_all(result: EffortResult) -> Forest:
-    """Return the share of reversed pairs of each model, beside that of a random score."""
+    """Return each model's share of reversed pairs, beside the share of a random score."""
     whole = result.rows("direction", grouping=None)
     series = ["this model", "a random score"]
     rows = [forest_row(r, r.model, series[0]) for r in whole]
@@ -109,9 +109,9 @@ def _direction_of_all(result: EffortResult) -> Forest:
 
 
 def _direction_between(result: EffortResult, grouping: str) -> Forest:
-    """Return the share of reversed pairs between groups.
+    """Return the chart of reversed pairs between groups.
 
-    Of many groups, only those with the largest shares are shown.
+    If there are many pairs of groups, only the largest shares are shown.
     """
     models = list(dict.fromkeys(r.model for r in result.rows("direction", grouping=None)))
     records = [r for r in result.rows("direction", grouping=grouping) if r.value is not None]
@@ -126,7 +126,7 @@ def _direction_between(result: EffortResult, grouping: str) -> Forest:
 
 
 def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
-    """Return small plots of the trajectories of the least fair pairs for each model at the first weight."""
+    """Return small charts of the trajectories of each model's least fair pairs, at the first weight."""
     paths: dict[str, list[TrajectoryRecord]] = {}
     for record in result.trajectories:
         paths.setdefault(record.id, []).append(record)
@@ -156,13 +156,13 @@ def pair_panels(result: EffortResult, most: int = 2) -> list[Any]:
 
 
 def _short_names(steps: Sequence[str]) -> tuple[str, ...]:
-    """Shorten the names of time steps to the part that differs: '2019' for 'income_2019'."""
+    """Return the time steps' names without their common start: '2019' for 'income_2019'."""
     start = len(common_start(steps).rstrip("0123456789"))
     return tuple(step[start:] or step for step in steps)
 
 
 def curves_of(result: EffortResult) -> tuple[SpecificationCurve, ...]:
-    """Return the specification curves of a result; none without `robustness`."""
+    """Return the specification curves of a result; empty without `robustness`."""
     choices = result.spec.robustness
     return () if choices is None else recorded_curves(result.specifications, choices.grid(result.spec, result.steps))
 

@@ -1,7 +1,7 @@
-"""The analyst's choices: rates of inertia, and the declared grid of other defensible choices.
+"""The analyst's choices: rates of inertia, and the declared grid of alternative choices.
 
-`Choices` holds the user's settings, under `[effort.robustness]` in `audit.toml`; `Grid` is the resulting grid for one
-audit: every choice with its options, which always include the audit's own.
+`Choices` has the user's settings from `[effort.robustness]` in `audit.toml`. `Grid` is the resulting grid for one
+audit: every choice with its options, which always include the audit's own option.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CHOICE_TITLES: dict[ChoiceName, str] = {
     "width": "Width of effort bins",
     "min_count": "Smallest group compared",
 }
-"""The readers' name of each choice."""
+"""The display name of each choice."""
 
 _BOUNDS: dict[str, tuple[Callable[[float], bool], str]] = {
     "weights": (lambda weight: 0 <= weight <= 1, "between 0 and 1"),
@@ -70,9 +70,9 @@ class Choice:
 
     Parameters
     ----------
-    name : the name of its column in the records.
+    name : the name of the choice's column in the records.
     options : the alternatives.
-    labels : the options in words.
+    labels : the display names of the options.
     chosen : the position of the audit's own option.
     """
 
@@ -83,13 +83,13 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """The readers' name of the choice."""
+        """The display name of the choice."""
         return CHOICE_TITLES[self.name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Every choice with its options; a specification takes one option of each choice that affects its metric."""
+    """All choices with their options; a specification takes one option of each choice that affects its metric."""
 
     window: Choice
     measure: Choice
@@ -113,7 +113,7 @@ class Grid:
 
 
 class Choices(Settings):
-    """Options for each choice. A list replaces the default one; the audit's own option is always added to it.
+    """Options for each choice. A list replaces the default list; the audit's own option is always added.
 
     Examples
     --------
@@ -174,12 +174,12 @@ class Choices(Settings):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns with a separate inertia."""
+        """The columns that contain alternative inertias."""
         texts = (option for option in self.inertia.values() if isinstance(option, str))
         return tuple(dict.fromkeys(text for text in texts if text not in (*PUBLISHED_RATES, NONE)))
 
     def grid(self, spec: EffortSpec, steps: Sequence[str]) -> Grid:
-        """Return the options of every choice for an audit whose trajectory has these time steps.
+        """Return the options of every choice, for an audit with these time steps.
 
         Examples
         --------
@@ -213,13 +213,13 @@ class Choices(Settings):
         return grid
 
     def _inertia(self, spec: EffortSpec) -> Choice:
-        """Return the inertias by name; the audit's own is 'given', or 'none' if it has none."""
+        """Return the choice of inertia; the audit's own option is 'given', or 'none' without inertia."""
         others = [NONE if option == NONE else name for name, option in self.inertia.items()]
         return _choice("inertia", NONE if spec.inertia is None else GIVEN, others, str)
 
 
 def published_rates(name: str) -> dict[str, float]:
-    """Return a published table of rates, scaled by its largest.
+    """Return a published table of rates, divided by its largest rate.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def published_rates(name: str) -> dict[str, float]:
 
 
 def scaled_rates(rates: Mapping[str, float]) -> dict[str, float]:
-    """Divide rates by the largest, so that inertia is at most 1."""
+    """Divide rates by the largest rate, so that inertia is at most 1."""
     if not rates:
         raise ConfigError("`inertia` has no rates; give one for every group, or leave it out.")
     for group, rate in rates.items():
@@ -244,7 +244,7 @@ def scaled_rates(rates: Mapping[str, float]) -> dict[str, float]:
 
 
 def as_choices(value: object) -> object:
-    """Convert true to the default choices and false to none, for a setting that takes a switch or a table.
+    """Convert true to the default choices and false to None, for a setting that takes a switch or a table.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def _numbers(name: ChoiceName, chosen: float, others: Iterable[float]) -> Choice
 def _default_windows(steps: int) -> list[Window]:
     """Return all windows of at least 3 consecutive steps, longest first.
 
-    Of a long trajectory, only the windows at its ends are returned.
+    For a long trajectory, return only windows that include its first or last step.
     """
     parts = [(first, first + size - 1) for size in range(steps, SHORTEST - 1, -1) for first in range(steps - size + 1)]
     if len(parts) <= MOST_WINDOWS:
@@ -289,9 +289,9 @@ def _default_windows(steps: int) -> list[Window]:
 
 
 def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
-    """Return the first and last step of a window.
+    """Return the positions of a window's first and last step.
 
-    A pair names its two ends; a longer list names every step.
+    A pair names the two ends; a longer list names every step.
     """
     for column in columns:
         require_name(column, steps, "`windows` names {name!r}, which is no time step; {hint}")
@@ -315,7 +315,7 @@ def _window(columns: Sequence[str], steps: Sequence[str]) -> Window:
 
 
 def _window_labels(steps: Sequence[str]) -> Callable[[Window], str]:
-    """Return the name of a window, without the common prefix of all time steps up to a character like '_'."""
+    """Return a function from a window to its name, without the time steps' common prefix up to a separator."""
     shared = len(common_start(steps))
     while shared and (steps[0][shared - 1].isalnum() or min(len(step) for step in steps) <= shared):
         shared -= 1

@@ -1,4 +1,4 @@
-"""Direction: how often and by how much the person of a pair who came further is scored worse."""
+"""Direction: the share and size of reversed pairs, in which the person who came further is scored worse."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from evenhand.table.roles import MISSING
 from evenhand.table.table import Table
 
 MOST_COUNTED = 50_000
-"""The most people with all pairs counted; above, a sample of this size is used."""
+"""The largest number of people with all pairs counted; above, a sample of this size is used."""
 
 NO_SIDE = shared("undefined", why=say("no_side"))
 NO_PAIR = shared("undefined", why=say("no_pair"))
 
 
 class DirectionTables(NamedTuple):
-    """The tables on direction in a result."""
+    """The tables of a result on direction."""
 
     values: tuple[records.EffortValue, ...] = ()
     gaps: tuple[records.EffortGap, ...] = ()
@@ -47,7 +47,7 @@ Counts = dict[str, dict[str, tuple[Direction, tuple[str, ...]]]]
 def count_all(table: Table, people: EffortPeople, spec: EffortSpec) -> Counts:
     """Count the pairs of every model with a known favourable side.
 
-    They are stored under '' if the table has no groups.
+    The key is '' if the table has no groups.
     """
     counts: Counts = {}
     for model in table.models:
@@ -59,7 +59,7 @@ def count_all(table: Table, people: EffortPeople, spec: EffortSpec) -> Counts:
 
 
 def direction_tables(table: Table, people: EffortPeople, counts: Counts, spec: EffortSpec) -> DirectionTables:
-    """Return the reversed pairs of every model, for everybody and between the groups of every grouping."""
+    """Return the tables on reversed pairs of every model, for all people and between groups."""
     values: list[records.EffortValue] = []
     gaps: list[records.EffortGap] = []
     rows: list[records.DirectionRecord] = []
@@ -87,7 +87,7 @@ def direction_tables(table: Table, people: EffortPeople, counts: Counts, spec: E
 
 
 def notes(table: Table, people: EffortPeople) -> Iterator[Message]:
-    """Yield notes on how pairs were counted."""
+    """Yield notes on the counting of pairs."""
     silent = [model for model in table.models if table.prediction(model).favourable is None]
     if silent:
         yield say("not_checked", models=tuple(silent))
@@ -96,16 +96,16 @@ def notes(table: Table, people: EffortPeople) -> Iterator[Message]:
 
 
 def _favourable_scores(table: Table, people: EffortPeople, model: str) -> FloatArray | None:
-    """Return a model's scores turned so that higher is better for the person.
+    """Return a model's scores, oriented so that higher is better for the person.
 
-    It is None if the side is unknown.
+    Return None if the favourable side is unknown.
     """
     favourable, score = table.prediction(model).favourable, people.rows.scores[model]
     return None if favourable is None else score if favourable == "selected" else 1.0 - score
 
 
 def _start_and_end(people: EffortPeople, spec: EffortSpec) -> tuple[FloatArray, FloatArray]:
-    """Return people's start and end, turned so that higher is better."""
+    """Return people's first and last value, oriented so that higher is better."""
     sign = 1.0 if spec.desirable else -1.0
     return sign * people.trajectories.values[:, 0], sign * people.trajectories.values[:, -1]
 
@@ -113,7 +113,7 @@ def _start_and_end(people: EffortPeople, spec: EffortSpec) -> tuple[FloatArray, 
 def _count_pairs(
     table: Table, people: EffortPeople, spec: EffortSpec, better: FloatArray
 ) -> dict[str, tuple[Direction, tuple[str, ...]]]:
-    """Return the counted pairs of one model."""
+    """Return the counted pairs of one model by grouping, with the groups' labels."""
     columns = better, people.effort, *_start_and_end(people, spec)
     weight, part = people.rows.weight, np.arange(people.n)
     if people.n > MOST_COUNTED:
@@ -130,7 +130,7 @@ def _count_pairs(
 
 
 def _large_groups(counts: Direction, labels: tuple[str, ...], spec: EffortSpec) -> list[int]:
-    """Return the groups that are large enough."""
+    """Return the positions of the groups with enough people."""
     sizes = np.bincount(counts.group, minlength=len(labels))
     return [code for code, label in enumerate(labels) if label != MISSING and sizes[code] >= spec.min_count]
 
@@ -181,7 +181,7 @@ def _row(
 def _pairs_between_groups(
     counts: Direction, labels: tuple[str, ...], where: dict[str, str], spec: EffortSpec
 ) -> tuple[list[records.DirectionRecord], records.EffortGap]:
-    """Return the pairs between every two groups, in both directions, and the largest difference."""
+    """Return the reversed pairs between every two groups, in both directions, and the largest difference."""
     groups = _large_groups(counts, labels, spec)
     strict = bonferroni(spec.confidence, max(1, len(groups) * (len(groups) - 1) // 2))
     rows, differences = {}, []
@@ -205,7 +205,7 @@ def _pairs_between_groups(
 
 
 class _Difference(NamedTuple):
-    """The difference between two groups, with its own limits and simultaneous limits for all pairs."""
+    """The difference between two groups, with its own limits and limits simultaneous over all pairs."""
 
     pair: tuple[int, int]
     alone: ReversalShare
@@ -222,10 +222,10 @@ def _worst_gap(
     where: dict[str, Any],
     spec: EffortSpec,
 ) -> records.EffortGap:
-    """Return the largest difference of two groups, by which of the two came further.
+    """Return the largest difference between the two directions of a pair of groups.
 
-    Its upper limit is the largest of all pairs' own: the truly worst pair is one of them. Its lower limit comes from
-    simultaneous limits for all pairs (Bonferroni), since the data choose the pair.
+    Its upper limit is the largest of all pairs' own upper limits, because the truly worst pair is among them. Its
+    lower limit is computed from limits simultaneous over all pairs (Bonferroni), because the data choose the pair.
     """
     common = {**where, "metric": "reversed_pairs", "kind": "difference", "against": "worst_pair", "n": n}
     if not differences:
@@ -263,7 +263,7 @@ def abs_low(low: float, high: float) -> float:
 
 
 def worst_of_all(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[records.ReversalRecord]:
-    """Yield the reversed pairs with the largest shortfall of every model, if the table has an id."""
+    """Yield every model's reversed pairs with the largest shortfall, if the table has an id."""
     for model in table.models:
         yield from _worst(table, people, model, spec)
 

@@ -1,4 +1,4 @@
-"""Groups at equal effort: the ratio of their mean scores, standardised over the bins of effort."""
+"""Groups at equal effort: ratios of mean scores, standardised over effort bins."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _CLEAR = 0.05  # the level, adjusted for all pairs, at which two groups differ c
 _LEAST_OF_CELLS = 2  # people of each group in a bin counted by a data engine, where a variance is needed
 
 Compare = Callable[[int, int, float], MeanComparison]
-"""Compares the groups at two positions, at levels down to the third argument."""
+"""Function that compares the groups at two positions, at levels down to the third argument."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EqualEffort:
-    """The two groups of a model and grouping that differ most at equal effort.
+    """The two groups of a model and grouping with the largest difference at equal effort.
 
     Parameters
     ----------
-    model, grouping : their coordinates.
-    group, reference : the group with the lower standardised mean, and the other.
-    pairs : the pairs of groups compared.
-    n, apart : the people of these two with somebody of the other group at similar effort, and those without.
-    n_group : those of `group` among n.
-    found : their comparison; None where no two groups can be compared.
+    model, grouping : the coordinates of the groups.
+    group, reference : the group with the lower standardised mean, and the group with the higher one.
+    pairs : the number of compared pairs of groups.
+    n, apart : the numbers of people of these two groups with and without people of the other group at similar effort.
+    n_group : the number of people of `group` among n.
+    found : the comparison of the two groups; None if no two groups can be compared.
     """
 
     model: str
@@ -64,7 +64,7 @@ class EqualEffort:
         return float("nan") if self.found is None else min(1.0, self.pairs * self.found.p_value)
 
     def record(self, confidence: float, least: int) -> EffortGap:
-        """Return the gap; the limit near to equality holds for all pairs, the other one for this pair."""
+        """Return the gap; its limit nearer to equality is adjusted for all pairs, its farther limit is not."""
         found, alpha = self.found, 1.0 - confidence
         value = low = high = float("nan")
         if found is not None and not np.isnan(found.estimate):
@@ -98,11 +98,11 @@ class EqualEffort:
 def compare_groups(
     table: Table, subjects: EffortPeople | LargeTable, bins: Sequence[EffortBins], spec: EffortSpec
 ) -> Iterator[EqualEffort]:
-    """Yield, for every model and grouping, the two groups that differ most at equal effort.
+    """Yield the two groups with the largest difference at equal effort, for every model and grouping.
 
-    The means are standardised over bins of effort, each of which counts n_a n_b / (n_a + n_b): so they are means among
-    people of the efforts that both groups have, and no group needs many people in every bin (overlap weights; Li,
-    Morgan and Zaslavsky 2018).
+    The means are standardised over effort bins with the weights n_a n_b / (n_a + n_b) (overlap weights; Li, Morgan and
+    Zaslavsky 2018). So they are means over the efforts that occur in both groups, and no group needs many people in
+    every bin.
     """
     for each in bins:
         step(f"Comparing groups at equal effort under {each.model}")
@@ -113,9 +113,9 @@ def compare_groups(
 
 
 def _worst_pair(bins: EffortBins, compare: Compare, least: int) -> EqualEffort:
-    """Return the lowest ratio of the pairs that differ clearly, or of all if none does.
+    """Return the pair with the lowest ratio among clearly different pairs, or among all pairs without any.
 
-    A bin is compared if both groups have `least` people there.
+    A bin is compared if both groups have at least `least` people in it.
     """
     pairs = list(combinations(bins.large_groups[None].tolist(), 2))
     level = _CLEAR / max(1, len(pairs)) / MOST_FINDINGS
@@ -142,7 +142,7 @@ def _worst_pair(bins: EffortBins, compare: Compare, least: int) -> EqualEffort:
 
 
 def _shared_people(bins: EffortBins, pair: tuple[int, int], least: int) -> tuple[int, int]:
-    """Return the people of each of two groups in the bins where both have at least `least`."""
+    """Return the numbers of people of two groups in the bins where both groups have at least `least`."""
     n = np.array([each.n[list(pair)] for number, each in bins.members.items() if number is not None])
     first, second = n[n.min(axis=1) >= least].sum(axis=0)
     return int(first), int(second)
@@ -153,7 +153,7 @@ def _lower_first(found: MeanComparison) -> MeanComparison:
 
 
 def _compare_people(people: EffortPeople, model: str, columns: tuple[str, ...], spec: EffortSpec) -> Compare:
-    """Return the comparison of two groups of people in memory."""
+    """Return a function that compares two groups of people in memory."""
     codes, _ = people.rows.groups.joint(columns)
     bins, score = effort_bins(people.effort, spec.width), people.compared(model)
     weight = np.ones(people.n) if people.rows.weight is None else people.rows.weight
@@ -179,7 +179,7 @@ def _compare_people(people: EffortPeople, model: str, columns: tuple[str, ...], 
 
 
 def _compare_moments(bins: EffortBins, a: int, b: int, _: float) -> MeanComparison:
-    """Compare two groups of cells counted by a data engine: so many people need no permutation."""
+    """Compare two groups of cells counted by a data engine; so many people need no permutation."""
     of_bins = [
         each
         for number, each in bins.members.items()

@@ -1,4 +1,4 @@
-"""Individual fairness over all pairs of people: values, differences of models, the least fair pairs, curves."""
+"""Individual fairness over all pairs of people: values, differences of models, least fair pairs, curves."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Fairness = Mapping[tuple[str, float], PairFairness]
 
 
 def individual_estimates(people: EffortPeople, spec: EffortSpec) -> FairnessOfModels:
-    """Return individual fairness for every model and weight, and at the spreads of the other models' scores."""
+    """Return individual fairness of every model and weight, also at the spreads of the other models' scores."""
     scores = people.rows.scores
     spreads = {model: spread_of(score, people.rows.weight) for model, score in scores.items()}
     shrunk = {pair: factor * scores[pair[0]] for pair, factor in shrinkages(spreads).items()}
@@ -60,7 +60,7 @@ def individual_estimates(people: EffortPeople, spec: EffortSpec) -> FairnessOfMo
 def _compare_pairs(
     people: EffortPeople, spec: EffortSpec, scores: Mapping[tuple[str, str], FloatArray]
 ) -> Mapping[tuple[tuple[str, str], float], PairFairness]:
-    """Return individual fairness of scores, each of a model at a model's spread, at every weight."""
+    """Return individual fairness of scores at every weight; keys are a model and the model of the spread."""
     options: dict[str, Any] = {
         "method": spec.method,
         "confidence": spec.confidence,
@@ -99,7 +99,7 @@ def _report_progress(doing: str, done: int, total: int) -> None:
 
 
 def individual_values(estimates: FairnessOfModels, confidence: float) -> Iterator[records.EffortValue]:
-    """Yield individual fairness of every model and weight, with limits at this confidence."""
+    """Yield individual fairness of every model and weight, with limits at a confidence."""
     for (model, weight), model_fairness in estimates.own.items():
         estimate = model_fairness.at(confidence)
         numbers: dict[str, Any] = {
@@ -125,7 +125,7 @@ def _no_interval(estimate: PairFairness) -> Message:
 
 
 Differences = Mapping[tuple[str, str, float], PairDifference | None]
-"""The difference between two models at a weight; None where pairs were sampled, which give no row means."""
+"""The difference between two models at a weight; None if pairs were sampled, because samples have no row means."""
 
 
 def model_differences(estimates: FairnessOfModels) -> Differences:
@@ -142,7 +142,7 @@ def model_differences(estimates: FairnessOfModels) -> Differences:
 def model_gaps(estimates: FairnessOfModels, differences: Differences, confidence: float) -> Iterator[records.EffortGap]:
     """Yield the paired difference of every two models at every weight, at the smaller spread of their scores.
 
-    The joint limits hold for all pairs of models at a weight together (Bonferroni).
+    The joint limits are simultaneous over all pairs of models at a weight (Bonferroni).
     """
     weights = len({weight for _, _, weight in differences})
     joint_confidence = bonferroni(confidence, max(1, len(differences) // max(1, weights)))
@@ -175,7 +175,7 @@ def model_gaps(estimates: FairnessOfModels, differences: Differences, confidence
 
 
 def least_fair_people(people: EffortPeople, estimates: Fairness, spec: EffortSpec) -> Iterator[records.PersonRecord]:
-    """Yield the people with the least fair pairs, if the table has an id to name them by."""
+    """Yield the people with the least fair pairs, if the table has ids."""
     ids = people.rows.ids
     if ids is None or spec.worst == 0:
         return
@@ -196,7 +196,7 @@ def least_fair_people(people: EffortPeople, estimates: Fairness, spec: EffortSpe
 
 
 def _lowest_positions(values: FloatArray, ids: Sequence[str], count: int) -> list[int]:
-    """Return the positions of the lowest values, ties in the order of the ids."""
+    """Return the positions of the lowest values; ties are in the order of the ids."""
     rank = min(count, len(values)) - 1
     last = np.partition(values, rank)[rank]
     places = np.flatnonzero(~(values > last))  # nan values come last, as in a sort
@@ -205,7 +205,7 @@ def _lowest_positions(values: FloatArray, ids: Sequence[str], count: int) -> lis
 
 
 def least_fair_pairs(people: EffortPeople, spec: EffortSpec) -> Iterator[records.PairRecord]:
-    """Yield the least fair pairs, if the table has an id and pairs can be enumerated."""
+    """Yield the least fair pairs, if the table has ids and pairs can be enumerated."""
     ids = people.rows.ids
     custom, card = people.distance.function is not None, is_card(spec.device)
     most = EXACT_ROWS if custom else CARD_ROWS if card else MOST_ENUMERATED
@@ -247,9 +247,9 @@ Curves = dict[str, tuple[FloatArray, FloatArray]]
 
 
 def fairness_curves(people: EffortPeople, spec: EffortSpec) -> Curves:
-    """Return each model's individual fairness at weights from 0 to 1 with its errors.
+    """Return each model's individual fairness at weights from 0 to 1, with its error bounds.
 
-    It is exact, or above 20,000 different people (5 million on a card) from a grid.
+    It is exact up to 20,000 different people (5 million on a graphics card), and computed on a grid above.
     """
     curves = {}
     for model in people.rows.scores:

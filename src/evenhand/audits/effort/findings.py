@@ -1,4 +1,4 @@
-"""The effort findings: on individuals, models, groups and other choices."""
+"""The findings of the effort audit, on individuals, models, groups and other choices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_claims(
     spec: EffortSpec,
     direction: Sequence[DirectionRecord] = (),
 ) -> Iterator[Claim]:
-    """Yield the claims: individual fairness, direction, models, groups, bins of effort, other choices."""
+    """Yield the claims on individual fairness, direction, models, groups, effort bins and other choices."""
     individual = [value for value in values if value.record.metric == "eaif"]
     yield from map(_individual_claim, individual)
     yield from _direction_claims(values, gaps, direction)
@@ -40,7 +40,7 @@ def make_claims(
 
 
 def _gaps_in_bins(gaps: Sequence[Estimate[EffortGap]]) -> list[list[Estimate[EffortGap]]]:
-    """Return the gaps in bins of effort, one list for each model and grouping."""
+    """Return the gaps in effort bins as lists, one for each model and grouping."""
     bins: dict[tuple[str | None, str | None], list[Estimate[EffortGap]]] = {}
     for gap in gaps:
         if gap.record.metric == "eagf" and gap.record.bin_low is not None:
@@ -60,7 +60,7 @@ def _individual_claim(estimate: Estimate[EffortValue]) -> Claim:
 
 
 def _individual_asides(value: EffortValue) -> Iterator[Message]:
-    """Yield the share of unfair pairs, and the value that can be compared with others'."""
+    """Yield sentences with the share of unfair pairs, and with the value at the smallest spread."""
     yield say("violated", share=value.violated)
     if value.at_least_spread != value.value:
         yield say("at_least_spread", value=value.at_least_spread)
@@ -68,7 +68,7 @@ def _individual_asides(value: EffortValue) -> Iterator[Message]:
 
 
 def _rate_uncertainty(record: EffortValue | EffortGap) -> Iterator[Message]:
-    """Yield the share of an interval that is due to uncertain rates of inertia, if they are uncertain."""
+    """Yield a sentence with the share of an interval due to uncertain rates of inertia, if they are uncertain."""
     if record.rates_share is not None:
         yield say("from_rates", share=record.rates_share)
 
@@ -76,9 +76,9 @@ def _rate_uncertainty(record: EffortValue | EffortGap) -> Iterator[Message]:
 def _direction_claims(
     values: Sequence[Estimate[EffortValue]], gaps: Sequence[Estimate[EffortGap]], direction: Sequence[DirectionRecord]
 ) -> Iterator[Claim]:
-    """Yield how often effort is punished, for every model.
+    """Yield the claims on reversed pairs of every model.
 
-    Other numbers and groups appear only with a threshold.
+    Claims on other metrics and on groups are findings only with a threshold.
     """
     rows = {row.model: row for row in direction if row.grouping is None}
     for value in values:
@@ -102,7 +102,7 @@ def _value_words(value: EffortValue) -> dict[str, Argument]:
 
 
 def _direction_claim(value: Estimate[EffortValue], row: DirectionRecord | None) -> Claim:
-    """Return the claim on how often one model punishes effort, or on the lack of comparable pairs."""
+    """Return the claim on reversed pairs of one model, or on the lack of comparable pairs."""
     where = _value_words(value.record)
     if row is None or row.value is None:
         return Claim(estimates=(value,), sentence_id="value", undefined_id="direction_none", arguments=where)
@@ -139,14 +139,14 @@ def _model_claim(estimate: Estimate[EffortGap]) -> Claim:
 
 
 def _swap_models(gap: EffortGap) -> EffortGap:
-    """Return the same difference with its sides swapped."""
+    """Return the difference with the two models swapped."""
     ends = {"value": "value", "low": "high", "high": "low", "joint_low": "joint_high", "joint_high": "joint_low"}
     negated: dict[str, Any] = {end: None if (x := getattr(gap, other)) is None else -x for end, other in ends.items()}
     return replace(gap, model=str(gap.model_reference), model_reference=gap.model, **negated)
 
 
 def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Claim:
-    """Return the claim on the two groups of a model and grouping that differ most at equal effort."""
+    """Return the claim on the two groups of a model and grouping with the largest difference at equal effort."""
     gap = estimate.record
     if gap.group is None:
         nothing: dict[str, Argument] = {"where": _arguments(gap), "min_count": spec.min_count}
@@ -167,13 +167,13 @@ def _equal_effort_claim(estimate: Estimate[EffortGap], spec: EffortSpec) -> Clai
 
 
 def _equal_effort_aside(gap: EffortGap) -> Message | None:
-    """Return whom few stand for, how many have nobody to be compared with, and how far uncertain rates matter."""
+    """Return sentences on few people in a group, people without a counterpart, and uncertain rates."""
     apart = [*_few_of_one_group(gap), say("apart", n=gap.apart)] if gap.apart else []
     return join_sentences([*apart, *_rate_uncertainty(gap)])
 
 
 def _few_of_one_group(gap: EffortGap) -> Iterator[Message]:
-    """Yield how many of the people compared are of the smaller group."""
+    """Yield a sentence with the number of compared people in the smaller group."""
     if gap.n_group is not None:
         sides = (gap.n_group, gap.group), (gap.n - gap.n_group, gap.reference)
         n, group = min(sides, key=itemgetter(0))
@@ -187,7 +187,7 @@ def _parity_words(gap: EffortGap, spec: EffortSpec) -> dict[str, Argument]:
 
 
 def _bins_claim(bins: Sequence[Estimate[EffortGap]], spec: EffortSpec) -> Claim:
-    """Return the claim on all bins of one model and grouping, which only a threshold asks for."""
+    """Return the claim on all effort bins of a model and grouping, a finding only with a threshold."""
     compared = sorted((gap for gap in bins if gap.record.value is not None), key=lambda gap: gap.record.value or 0.0)
     lowest = (compared or list(bins))[0].record
 
@@ -218,11 +218,11 @@ def _compared_bins(number: int) -> Message:
 
 
 def _robustness_claim(curve: SpecificationCurve, between_models: Sequence[EffortGap], people: int) -> Claim:
-    """Return the claim on the fairest model and the choice that changes it most.
+    """Return the claim on the fairest model and on the choice that changes it most.
 
-    With one model, the claim is on its range.
+    With a single model, the claim is about its range.
 
-    The audit's own differences of models show whether the order of individual fairness may be chance.
+    The audit's own differences of models show whether the order of individual fairness could be due to chance.
     """
     fairest = list(fairest_records(curve))
     alone = len(fairest) == 1
@@ -249,7 +249,7 @@ def _robustness_claim(curve: SpecificationCurve, between_models: Sequence[Effort
 
 
 def _leaders(fairest: Sequence[FairestRecord]) -> list[FairestRecord]:
-    """Return the models that are the fairest most often."""
+    """Return the models that are fairest in most specifications."""
     most = max(record.wins or 0.0 for record in fairest)
     return [record for record in fairest if (record.wins or 0.0) > most - 1e-9]
 
@@ -278,7 +278,7 @@ def _ranking_asides(
     leaders: Sequence[FairestRecord],
     between_models: Sequence[EffortGap],
 ) -> Iterator[Message]:
-    """Yield whether the audit's own specification agrees, what changes the order, and whether it may be chance."""
+    """Yield sentences on the audit's own ranking, on choices that change the order, and on chance."""
     lead = leaders[0]
     if not lead.ranked:
         yield say("none_ranked", n=curve.size)
@@ -295,7 +295,7 @@ def _ranking_asides(
 
 
 def _own_ranking(fairest: Sequence[FairestRecord], leaders: Sequence[str]) -> Message | None:
-    """Return whether the audit's own specification agrees, as the end of a sentence."""
+    """Return a clause on the fairest models of the audit's own specification, or None."""
     models = [record.model for record in fairest if record.own_fairest]
     if not models:
         return say("own_unranked")
@@ -316,7 +316,7 @@ def _most_changing(curve: SpecificationCurve) -> Message:
 
 
 def _indistinguishable_models(model: str, between_models: Sequence[EffortGap]) -> list[str]:
-    """Return the models that the audit's own differences do not distinguish from this one, at its first weight."""
+    """Return the models not significantly different from a model in the audit's differences at the first weight."""
     return [
         str(gap.model_reference if gap.model == model else gap.model)
         for gap in between_models
@@ -343,7 +343,7 @@ def _range_asides(record: FairestRecord) -> Iterator[Message]:
 
 
 def _distinct_count(curve: SpecificationCurve) -> Iterator[Message]:
-    """Yield the number of distinct specifications, if some have the same numbers."""
+    """Yield a sentence with the number of distinct specifications, if some give the same values."""
     numbers = np.round(curve.value.reshape(curve.size, -1), 12)
     different = len(np.unique(np.nan_to_num(numbers, nan=-1.0), axis=0))
     if different < curve.size:

@@ -1,4 +1,4 @@
-"""Read people from a table: trajectories, inertia, effort and aggregate, checked."""
+"""Read and check people from a table: trajectories, inertia, effort and aggregate."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ TRANSFER = TransferLimit(
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Values of people over time.
+    """Trajectories: one feature's values of people over time.
 
     Parameters
     ----------
     steps : the names of the time steps.
-    times : their stamps, or None when they are one unit apart.
-    values : shape (people, time steps), nan where missing.
-    not_in_table : people of a history who are not in the table.
+    times : the time stamps of the steps; None if they are one unit apart.
+    values : the values (people, time steps), nan where missing.
+    not_in_table : the number of people in the history who are not in the table.
     """
 
     steps: tuple[str, ...]
@@ -61,14 +61,14 @@ class EffortPeople:
 
     Parameters
     ----------
-    rows : their numbers, scores, groups, weights and ids.
-    trajectories : one feature of theirs over time.
-    inertia : disadvantage outside their control, above 0.
-    effort, aggregate : as the paper defines them.
-    distance : between two people.
-    thresholds : each model's score above which it selects, where decisions are compared and not scores.
-    dropped : people left out for a missing value.
-    judged : the pairs behind a learned distance.
+    rows : the people's numbers, scores, groups, weights and ids.
+    trajectories : one feature of the people over time.
+    inertia : each person's disadvantage outside their control, above 0.
+    effort, aggregate : each person's effort and aggregate, as defined in the paper.
+    distance : the distance between two people.
+    thresholds : each model's cut-off for selection, if decisions are compared instead of scores.
+    dropped : the number of people left out for a missing value.
+    judged : the number of judged pairs behind a learned distance.
     """
 
     rows: PersonRows
@@ -92,12 +92,12 @@ class EffortPeople:
         return float(self.effort.max())
 
     def compared(self, model: str) -> FloatArray:
-        """Return the numbers that groups are compared by: a model's scores, or its decisions as 0 and 1."""
+        """Return the numbers by which groups are compared: a model's scores, or its decisions as 0 and 1."""
         score = self.rows.scores[model]
         return score if model not in self.thresholds else (score > self.thresholds[model]).astype(np.float64)
 
     def numbers(self, model: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the numbers that pairs are compared by: a model's scores, effort and aggregate."""
+        """Return the numbers by which pairs are compared: a model's scores, effort and aggregate."""
         return self.rows.scores[model], self.effort, self.aggregate
 
 
@@ -173,7 +173,7 @@ def _checked_rates(
 
 
 def _relabel(columns: tuple[str, ...], numbers: Mapping[str, float], labels: Sequence[str]) -> dict[str, float]:
-    """Return numbers by the groups' labels; those of an intersection already have its labels."""
+    """Return numbers by the groups' labels; numbers of an intersection already have its labels."""
     if len(columns) > 1:
         return dict(numbers)
     return {known_label(columns[0], group, labels): number for group, number in numbers.items()}
@@ -189,7 +189,7 @@ def _require_group_column(by: str, table: Table, setting: Message) -> None:
 
 
 def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArray:
-    """Return each person's inertia from rates by group; 1 for everybody without rates."""
+    """Return each person's inertia from rates by group; without rates, 1 for all people."""
     if spec.inertia is None:
         return np.ones(len(rows.groups.n))
     if isinstance(spec.inertia, InertiaSources):
@@ -202,7 +202,7 @@ def group_inertia(table: Table, rows: PersonRows, spec: EffortSpec) -> FloatArra
 def source_inertia(
     table: Table, rows: PersonRows, sources: InertiaSources, draws: int = 1, rng: np.random.Generator | None = None
 ) -> Iterator[FloatArray]:
-    """Yield everybody's inertia from several sources: as given, or redrawn within their standard errors."""
+    """Yield all people's inertia from several sources, as given or redrawn with the standard errors."""
     parts = [
         _drawn_source(table, rows, name=name, source=source, draws=draws, rng=rng)
         for name, source in sources.sources.items()
@@ -215,7 +215,7 @@ def source_inertia(
 def _drawn_source(
     table: Table, rows: PersonRows, *, name: str, source: InertiaSource, draws: int, rng: np.random.Generator | None
 ) -> FloatArray:
-    """Return (draws, people) the numbers of one source."""
+    """Return the numbers of one source (draws, people)."""
 
     def drawn_from(means: FloatArray, errors: FloatArray) -> FloatArray:
         return np.tile(means, (draws, 1)) if rng is None else drawn_rates(means, errors, draws, rng)
@@ -251,7 +251,7 @@ def _own_rates(rows: PersonRows, column: str, error_column: str | None) -> tuple
 
 
 def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
-    """Return the error on missing trajectories or inertia: how many rows, in which columns."""
+    """Refuse missing trajectories or inertia, with the numbers of rows by column."""
     columns = tuple(problem("{column!r} in {number:,}", column=name, number=n) for name, n in gaps.items() if n)
     raise DataError(
         "trajectories are missing in {missing} of {rows:,} ({columns}); fill them, or drop these people with "
@@ -263,14 +263,14 @@ def refuse_gaps(gaps: Mapping[str, int], dropped: int, rows: int) -> None:
 
 
 def refuse_inertia(column: str | None, value: float) -> None:
-    """Return the error on inertia that is not above 0."""
+    """Refuse inertia that is not above 0."""
     raise DataError(
         "inertia column {column!r} must be above 0 and finite; it holds {value:g}.", column=column, value=value
     )
 
 
 def refuse_huge(sizes: Mapping[str, float]) -> None:
-    """Refuse values so large that sums and squares of them lose all meaning."""
+    """Refuse values too large for meaningful sums and squares."""
     for name, size in sizes.items():
         if size > LARGEST:
             raise DataError(
@@ -331,7 +331,7 @@ def _distance(
 
 
 def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str], list[float]]:
-    """Read the ids and the judgement of every pair; anything but 0 and 1 is an error."""
+    """Return the ids and judgement of every pair; refuse judgements other than 0 and 1."""
     with engine_errors():
         kinds = kinds_of(frame.collect_schema())
     names = {"first": pairs.first, "second": pairs.second, "similar": pairs.similar}
@@ -361,9 +361,9 @@ def _judged_pairs(frame: Any, pairs: SimilarPairs) -> tuple[list[str], list[str]
 
 
 def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[str, ...] | None) -> Trajectories:
-    """Return the trajectories of people by their ids.
+    """Return the trajectories of people, matched by id.
 
-    Values are nan for people or times missing in the history.
+    Values are nan for people and times missing in the history.
     """
     id_column = table.roles.id
     if ids is None or id_column is None:
@@ -405,7 +405,7 @@ def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[s
 
 
 def _history_columns(frame: Any, history: History, id_column: str) -> tuple[Any, FloatArray, FloatArray]:
-    """Read id, time and value of every row; a row without an id or time is an error."""
+    """Return id, time and value of every row; refuse a row without an id or time."""
     with engine_errors():
         kinds = kinds_of(frame.collect_schema())
     names = {"id": history.id or id_column, "time": history.time, "value": history.value}

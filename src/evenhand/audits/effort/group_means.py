@@ -32,7 +32,7 @@ class GroupMeans:
     trials: FloatArray
 
     def limits(self, confidence: float | FloatArray) -> Interval:
-        """Return separate limits of each mean, at one confidence or at one for each."""
+        """Return separate limits of each mean, at one confidence or at one confidence per mean."""
         return bounded_mean(self.mean, self.stderr, self.trials, confidence)
 
     def bin(self, number: int) -> GroupMeans:
@@ -42,7 +42,7 @@ class GroupMeans:
 
 @dataclass(frozen=True)
 class GroupedMeans:
-    """A grouping's mean scores in every effort bin, and in all of them together, with the groups' labels."""
+    """A grouping's mean scores in every effort bin and over all bins, with the groups' labels."""
 
     bins: GroupMeans
     whole: GroupMeans
@@ -52,7 +52,7 @@ class GroupedMeans:
 def means_of(
     subjects: EffortPeople | LargeTable, model: str, spec: EffortSpec
 ) -> Callable[[tuple[str, ...]], GroupedMeans]:
-    """Return the function that gives the mean scores of a grouping's groups."""
+    """Return a function from a grouping to the mean scores of its groups."""
     if isinstance(subjects, LargeTable):
         return partial(_means_of_cells, subjects.bin_cells(model))
     return partial(_means_of_people, subjects, model, spec)
@@ -89,7 +89,7 @@ def group_means(
 
 
 def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple[int, int]) -> GroupMeans:
-    """Return the same from cells with their sums of w s and its square, and with weights of w, w² and w² s."""
+    """Return the same from cells with the sums of w s and its square, and with the weight sums w, w² and w² s."""
     total = partial(_total, bins * shape[1] + codes, prod(shape))
     n, first, second = total(cells.n), total(cells.sums["s"]), total(cells.sums["ss"])
     weighted = "w" in cells.sums
@@ -102,14 +102,15 @@ def _means_from_sums(bins: IntArray, codes: IntArray, cells: Cells, shape: tuple
 
 
 def _total(cell: IntArray, size: int, values: FloatArray | IntArray | None) -> FloatArray:
-    """Return the sum of values in each cell, or without values the count."""
+    """Return the sum of values in each cell; without values, the count."""
     return np.bincount(cell, weights=values, minlength=size).astype(np.float64)[:size]
 
 
 def _with_errors(shape: tuple[int, int], *sums: FloatArray) -> GroupMeans:
     """Return means with standard errors and Kish's sizes.
 
-    From the people, the sums of weights and of their squares, the means, and squares about the mean and about 0.
+    `sums` are the counts of people, the sums of weights and of squared weights, the means, and the sums of squares
+    about the mean and about 0.
     """
     n, heavy, squares, mean, about, second = sums
     about = np.where(about > _ROUNDING * second, about, 0.0)
@@ -124,7 +125,7 @@ class LowestParity:
 
     Parameters
     ----------
-    means : the compared groups.
+    means : the means of the compared groups.
     lowest, highest : the positions in `means` of the lowest and the highest mean.
     """
 
@@ -134,7 +135,7 @@ class LowestParity:
 
     @property
     def value(self) -> float:
-        """Parity; nan where every mean is 0."""
+        """The parity; nan if every mean is 0."""
         mean = self.means.mean
         return float(mean[self.lowest] / mean[self.highest]) if mean[self.highest] > 0 else float("nan")
 
@@ -151,9 +152,9 @@ def lowest_parity(means: GroupMeans, groups: IntArray) -> LowestParity:
 
 
 def equal_means_p(parities: Sequence[LowestParity]) -> list[float]:
-    """Return for each the smallest alpha at which its limits exclude equal means.
+    """Return for each parity the smallest alpha at which its limits exclude equal means.
 
-    It is nan without limits.
+    The value is nan without limits.
     """
     if not parities:
         return []

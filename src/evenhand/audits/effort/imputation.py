@@ -35,14 +35,14 @@ _SCALES: dict[tuple[str, type], Scale] = {
 
 
 def is_uncertain(spec: EffortSpec) -> bool:
-    """Tell whether some rate of inertia has a standard error."""
+    """Return whether a rate of inertia has a standard error."""
     return isinstance(spec.inertia, InertiaSources) and any(
         source.errors or source.error_column for source in spec.inertia.sources.values()
     )
 
 
 def imputed_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[EffortPeople]:
-    """Yield the same people with the effort under other rates: E = m sigmoid(A) is linear in m."""
+    """Yield the same people with effort under redrawn rates; E = m sigmoid(A) is linear in m."""
     assert isinstance(spec.inertia, InertiaSources)  # noqa: S101
     plain = people.effort / people.inertia
     for inertia in source_inertia(
@@ -52,7 +52,7 @@ def imputed_people(table: Table, people: EffortPeople, spec: EffortSpec) -> Iter
 
 
 def impute(table: Table, people: EffortPeople, spec: EffortSpec) -> Iterator[Numbers]:
-    """Yield the comparisons under other rates, if some rate of inertia has a standard error."""
+    """Yield the comparisons under redrawn rates, if a rate of inertia has a standard error."""
     if not is_uncertain(spec):
         return
     for number, imputed in enumerate(imputed_people(table, people, spec), start=1):
@@ -66,7 +66,7 @@ def pool(records: Sequence[Number], imputed: Sequence[Numbers], people: EffortPe
     Parameters
     ----------
     records : the records under the given rates.
-    imputed : the same people under other rates; empty if the rates are certain.
+    imputed : the comparisons of the same people under redrawn rates; empty if the rates are certain.
     people : the people.
     spec : the settings, with the confidence.
     """
@@ -100,7 +100,7 @@ def _pooled_record(record: Number, redrawn: Sequence[Number], imputations: int, 
 def _scale_of(record: Number) -> Scale | None:
     """Return the scale of a record's limits.
 
-    None if it has none, or if it does not depend on effort.
+    Return None if the record has no limits, or does not depend on effort.
     """
     whole = record.metric == "eagf" and record.bin_low is None
     if whole or record.low is None or record.high is None:
@@ -116,7 +116,7 @@ def _pooled_numbers(
     alone = _pooled(complete, onto, df, spec, ("low", "high"))
     numbers: dict[str, Any] = {"low": back(alone.low), "high": back(alone.high), "rates_share": alone.share}
     if record.metric in ("eagf", "equal_effort") and any((other.high or 0.0) >= 1.0 for other in complete):
-        numbers["high"] = 1.0  # a limit cut off at 1 hides how far beyond it lies
+        numbers["high"] = 1.0  # the distance of a limit truncated at 1 is unknown
     if record.joint_low is not None and record.joint_high is not None:
         joint = _pooled(complete, onto, df, spec, ("joint_low", "joint_high"))
         numbers |= {"joint_low": back(joint.low), "joint_high": max(back(joint.high), numbers["high"])}
@@ -127,14 +127,14 @@ def _pooled_numbers(
 
 
 def _changed(record: Number, numbers: dict[str, Any]) -> Number:
-    """Return a record with new numbers in its non-empty columns."""
+    """Return a record with new numbers in the columns that it has."""
     return replace(record, **{name: number for name, number in numbers.items() if hasattr(record, name)})
 
 
 def _pooled(
     complete: Sequence[Any], onto: Callable[[float], float], df: float, spec: EffortSpec, names: tuple[str, str]
 ) -> Pooled:
-    """Pool limits; joint limits widen by the same factor as the record's own."""
+    """Pool limits; joint limits are widened by the same factor as the record's own limits."""
     values = np.array([onto(other.value) for other in complete])
     low, high = (np.array([onto(getattr(other, name) or 0.0) for other in complete]) for name in names)
     own_low, own_high = (np.array([onto(getattr(other, name)) for other in complete]) for name in ("low", "high"))
@@ -144,7 +144,7 @@ def _pooled(
 
 
 def _p_value(pooled: Pooled, confidence: float) -> float:
-    """Return the two-sided p-value of no difference, by the variance of the side on which 0 lies."""
+    """Return the two-sided p-value of no difference, with the variance of the side that contains 0."""
     from scipy.special import stdtr
 
     from evenhand.stats.intervals import t_quantile

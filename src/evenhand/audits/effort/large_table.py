@@ -1,4 +1,4 @@
-"""Audit more people than fit in memory, with effort computed by the data's engine."""
+"""Audits of more people than fit in memory, with effort computed by the data's engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evenhand.table.rows import DerivedRows, Stages
 from evenhand.table.table import Table
 
 MOST_IN_MEMORY = 5_000_000
-"""The most people whose rows are read into memory; above, everything is computed in the data's engine."""
+"""The largest number of people read into memory; above, everything is computed in the data's engine."""
 
 MOST_DIFFERENT = 200_000  # the most different people with all pairs compared
 SAMPLE = 200_000  # people in the sample that corrects the grid and gives the standard error
@@ -48,7 +48,7 @@ Estimates = tuple[pairs.FairnessOfModels, Curves]
 
 @dataclass(frozen=True)
 class PeopleSample:
-    """A sample of people with scores, effort, aggregate and weight; equal people count as one in `clustering`."""
+    """A sample of people with scores, effort, aggregate and weight; `clustering` counts equal people once."""
 
     rows: dict[str, FloatArray]
     clustering: float
@@ -63,9 +63,9 @@ class LargeTable:
     table : the table.
     spec : the settings.
     stages : the expressions for each row's effort and aggregate, without rows that lack a value.
-    n, dropped : the numbers of people, and of those left out for a missing value.
+    n, dropped : the number of people, and the number left out for a missing value.
     bounds : the lowest and highest effort and aggregate.
-    sizes : the largest absolute value of each step of the trajectory.
+    sizes : the largest absolute value in each step of the trajectory.
     """
 
     table: Table
@@ -99,7 +99,7 @@ class LargeTable:
     def fairness(self) -> Estimates:
         """Return individual fairness by model and weight, and each model's curve over weights with its errors.
 
-        With few different people it is exact; otherwise one pass per model fills a grid, which is corrected on a
+        It is exact for few different people. Otherwise, one pass per model fills a grid, which is corrected on a
         sample.
         """
         columns = {name: nw.col(name) for name in self._scores} | {"effort": EFFORT, "aggregate": AGGREGATE}
@@ -126,7 +126,7 @@ class LargeTable:
                 confidence=self.spec.confidence,
             )
 
-        # The curve counts equal people as one person; their pairs, all of them fair, are missing.
+        # The curve counts equal people as one person, so their pairs, which are all fair, are missing.
         share = (total**2 - float((rows["w"] ** 2).sum())) / (total**2 - squares)
         curves = {}
         for model, score in scores.items():
@@ -163,7 +163,7 @@ class LargeTable:
     def _of_models(
         self, compare: Callable[[str, float, Place, float], pairs.PairFairness], places: Place
     ) -> pairs.FairnessOfModels:
-        """Return individual fairness of all models, from a function of a model, a factor, efforts and aggregates."""
+        """Return individual fairness of all models, by a function of model, factor, efforts and aggregates."""
         nowhere = np.zeros_like(places[0]), np.zeros_like(places[1])
         spreads = {model: compare(model, 1.0, nowhere, 0.5) for model in self.table.models}
         factors = {(model, model): 1.0 for model in spreads} | pairs.shrinkages(spreads)
@@ -201,8 +201,9 @@ class LargeTable:
     def _sample(self, columns: Mapping[str, nw.Expr], stages: Stages) -> PeopleSample:
         """Return a sample of about 200,000 people.
 
-        The digits of a person's numbers decide, so the sample is the same on every engine and in any order of rows.
-        Equal people are all in or all out; so frequent kinds of people are not sampled but included in proportion.
+        A hash of a person's numbers determines the sample, so it does not depend on the engine or the order of rows.
+        Equal people are either all included or all excluded; so frequent kinds of people are not sampled but included
+        in proportion.
         """
         share = min(1.0, SAMPLE / self.n)
         frequent = self._frequent_kinds(columns, stages, max(2, self.n // MOST_FREQUENT))
@@ -224,10 +225,10 @@ class LargeTable:
         return PeopleSample({name: values[order] for name, values in rows.items()}, max(clustering, 1.0))
 
     def _frequent_kinds(self, columns: Mapping[str, nw.Expr], stages: Stages, least: int) -> dict[str, Any]:
-        """Return the kinds of people with at least a minimum frequency.
+        """Return the kinds of equal people with at least a minimum frequency.
 
-        People are first counted in buckets by their digits, and kinds of people only in large enough buckets: counting
-        all kinds would need memory for about one entry per person.
+        People are first counted in buckets by a hash, and kinds of people only in large enough buckets, because
+        counting all kinds would need memory for about one entry per person.
         """
         bucket = (_CHANCE * _BUCKETS).floor().cast(nw.Int64)
         mixed = [*stages, *hash_stages(columns.values()), {f"{OURS}bucket": bucket}]
@@ -239,7 +240,7 @@ class LargeTable:
         return DerivedRows(self.table, [*mixed, *within]).frequent(columns, least)
 
     def _random_share(self, columns: Mapping[str, nw.Expr], stages: Stages, share: float) -> dict[str, Any]:
-        """Return a share of the people, chosen by the digits of their numbers."""
+        """Return a share of the people, chosen by a hash of their numbers."""
         steps = (nw.col(x).cast(nw.Float64) / size for x, size in self.sizes.items() if size)
         mixing = hash_stages([*self._scores.values(), *steps])
         weight = self.table.weight_and_exponent()[0]
@@ -286,7 +287,7 @@ def gather_large(table: Table, spec: EffortSpec) -> LargeTable:
 def _require_engine(table: Table, spec: EffortSpec) -> FloatArray:
     """Return the coefficients of a linear measure.
 
-    Refuse measures that the engine cannot compute.
+    Refuse settings and measures that the engine cannot compute.
     """
     many = problem("needs all people in memory, which {people:,} are too many for", people=table.rows)
     if spec.history is not None:
@@ -326,7 +327,7 @@ def _inertia(table: Table, spec: EffortSpec, column: str | None) -> nw.Expr:
 def _check(
     table: Table, spec: EffortSpec, steps: Sequence[nw.Expr], numbers: Mapping[str, nw.Expr], column: str | None
 ) -> tuple[nw.Expr, int]:
-    """Count rows by defect; return the filter of complete rows and the number of incomplete ones."""
+    """Count rows by defect; return the filter of complete rows and the number of incomplete rows."""
     inertia = nw.col(f"{OURS}inertia")
     absent = [x.is_null() | x.is_nan() for x in steps]
     infinite = reduce(or_, [(x == np.inf) | (x == -np.inf) for x in steps])
@@ -352,7 +353,7 @@ def _check(
 
 
 def _grid_stages(bounds: pairs.Bounds, sizes: Sequence[int]) -> Iterator[dict[str, nw.Expr]]:
-    """Yield each row's position on the grids, its cell, its share of the cell's far side, and the cell's number."""
+    """Yield the stages that compute each row's grid positions, cell, share on the cell's far side, and cell number."""
     grids = [(axis, size, f"{OURS}{axis}.{size}") for axis in AXES for size in sizes]
     ends = dict(zip(AXES, bounds, strict=True))
     yield {f"{name}.at": _position(nw.col(f"{OURS}{axis}"), ends[axis], size) for axis, size, name in grids}

@@ -9,7 +9,7 @@ from evenhand.messages import Catalogue
 
 
 def named_choice(name: ChoiceName) -> str:
-    """Name an analyst's choice within a sentence.
+    """Return the name of an analyst's choice within a sentence.
 
     Examples
     --------
@@ -37,4 +37,4 @@ say = Catalogue(
         "section": (AUDIT.title, AUDIT.question),
     },
 )
-"""Makes a message of the effort audit's sentences."""
+"""The catalogue of the effort audit."""

@@ -15,7 +15,7 @@ from evenhand.messages import Message
 from evenhand.stats.effort import linear_weights
 
 FEW = 200
-"""People below which the interval of individual fairness may be too short; see `benchmarks/eaif_coverage.py`."""
+"""The number of people below which intervals of individual fairness may be too short: `benchmarks/eaif_coverage.py`."""
 
 
 def people_notes(people: EffortPeople, spec: EffortSpec) -> Iterator[Message]:
@@ -55,7 +55,7 @@ def _few_people_note(people: EffortPeople) -> Iterator[Message]:
 
 
 def _saturation_notes(people: EffortPeople) -> Iterator[Message]:
-    """Yield a warning about units that leave no difference between people."""
+    """Yield warnings about units that leave no difference between people."""
     if people.inertia.max() > 1:
         yield say("high_inertia", highest=float(people.inertia.max()))
     share = people.effort / people.inertia
@@ -70,7 +70,7 @@ def _saturation_notes(people: EffortPeople) -> Iterator[Message]:
 
 
 def large_notes(large: LargeTable, spec: EffortSpec) -> Iterator[Message]:
-    """Yield the notes on people kept in the data's engine."""
+    """Yield the notes on people processed in the data's engine."""
     yield say("in_engine", people=large.n)
     yield from _two_step_note(spec.trajectory, spec.times, spec)
 

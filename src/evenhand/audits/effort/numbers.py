@@ -24,7 +24,7 @@ class Numbers:
     Parameters
     ----------
     fairness : individual fairness of every model and weight.
-    differences : of individual fairness between two models.
+    differences : the differences in individual fairness between models.
     groups, bins : the groups at equal effort, and in bins of effort, of every model and grouping.
     """
 
@@ -47,7 +47,7 @@ class Numbers:
         )
 
     def without_people(self) -> Numbers:
-        """Return a copy without data on single people, which limits do not need."""
+        """Return a copy without data on individual people, which limits do not need."""
         return replace(self, fairness=self.fairness.without_people())
 
     def records(self, spec: EffortSpec) -> list[Number]:
@@ -66,5 +66,5 @@ _KEY = ("metric", "model", "model_reference", "grouping", "group", "reference", 
 
 
 def number_key(record: Number) -> tuple[object, ...]:
-    """Return a record's key, without its numbers."""
+    """Return the key of a record, without its numbers."""
     return type(record), *(getattr(record, name, None) for name in _KEY)

@@ -12,12 +12,12 @@ _GUESSES = 6
 
 
 class EffortProposing(Proposing):
-    """Proposes a long table as history, and columns of one feature over time as trajectory."""
+    """Proposal of a long table as history, and of columns of one feature over time as trajectory."""
 
     leaves_blanks: ClassVar[bool] = True
 
     def section(self, seen: SeenFile) -> Iterator[str]:
-        """Yield the long table as the history of people."""
+        """Yield the section with the long table as the people's history."""
         if seen.long is None:
             return
         person, time = seen.long
@@ -30,7 +30,7 @@ class EffortProposing(Proposing):
         yield ""
 
     def offer(self, seen: SeenFile) -> Iterator[str]:
-        """Yield columns of one feature over time as the trajectory, commented out."""
+        """Yield the commented-out section with columns of one feature over time as the trajectory."""
         if not seen.panel:
             return
         years = list(seen.panel.values())

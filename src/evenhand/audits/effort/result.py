@@ -21,9 +21,9 @@ Ranked = Literal["eaif", "eagf"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortValue(Value):
-    """Individual fairness of a model at one weight, reversed pairs, or a group's mean score in a bin of effort.
+    """Individual fairness of a model at one weight, reversed pairs, or a group's mean score in an effort bin.
 
-    The mean score of a group over all efforts is the record whose bin is null.
+    A mean score over all efforts has a null bin.
     """
 
     weight: float | None = column("of eaif: the weight of effort against the aggregate", None, reveals="safe")
@@ -62,12 +62,11 @@ class EffortValue(Value):
 class EffortGap(Gap):
     """A difference of two models (`eaif`), a ratio of two groups, or a gap in `reversed_pairs`.
 
-    Two models are compared at equal spread of their scores: the larger spread is shrunk to the smaller.
-    The ratio is that of the two groups that differ most at equal effort (`equal_effort`), or the parity of one effort
-    bin (`eagf`).
-    The last is how much more often pairs are reversed where one group came further than where the other did.
-    Traditional parity, which knows no effort, is the `eagf` whose bin is null. Joint limits hold for all pairs of
-    models at the same weight, or for all bins of the grouping.
+    Two models are compared at equal spread of their scores: the larger spread is shrunk to the smaller one. The ratio
+    compares the two groups with the largest difference at equal effort (`equal_effort`), or is the parity of one
+    effort bin (`eagf`). The gap in `reversed_pairs` is the difference between the shares of reversed pairs in which
+    one group or the other came further. Traditional parity, which ignores effort, is the `eagf` with a null bin. Joint
+    limits are simultaneous over all pairs of models at the same weight, or over all bins of the grouping.
     """
 
     model: str = column("the model", reveals="name")
@@ -118,7 +117,7 @@ class SpreadRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonRecord(Record):
-    """A person whose pairs are least fair, to their loss or gain."""
+    """A person with the least fair pairs, to their loss or gain."""
 
     individual: ClassVar[bool] = True
 
@@ -161,7 +160,7 @@ class TrajectoryRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionRecord(Record):
-    """Pairs in which one person came further: how often that one is scored worse, equally, and better."""
+    """Pairs in which one person came further, with the shares scored worse, equally and better."""
 
     model: str = column("the model", reveals="name")
     grouping: str | None = column("the grouping; null for all people", reveals="name")
@@ -206,7 +205,7 @@ class ReversalRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecificationRecord(Record):
-    """One metric of one model under one combination of choices; a choice that does not enter the metric is null."""
+    """One metric of one model under one combination of choices; choices that do not affect the metric are null."""
 
     metric: Ranked = column("'eaif', or 'eagf' for the lowest parity of all effort bins", reveals="name")
     grouping: str | None = column("the grouping, of eagf", reveals="name")
@@ -234,7 +233,7 @@ class SpecificationRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairestRecord(Record):
-    """How often a model is the fairest, and the range of its values."""
+    """The share of specifications in which a model is the fairest, and the range of its values."""
 
     metric: Ranked = column("'eaif' or 'eagf'", reveals="name")
     grouping: str | None = column("the grouping, of eagf", reveals="name")
@@ -254,7 +253,7 @@ class FairestRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipRecord(Record):
-    """How often another option of one choice makes another model the fairest."""
+    """The share of comparisons in which another option of one choice changes the fairest model."""
 
     metric: Ranked = column("'eaif' or 'eagf'", reveals="name")
     grouping: str | None = column("the grouping, of eagf", reveals="name")
@@ -279,10 +278,11 @@ class EffortResult(Result):
     Parameters
     ----------
     values, gaps, curve, spread : the tables, as records.
-    direction : reversed pairs, of everybody and between groups.
-    reversals : the worst reversed pairs, if the table has an id; about two persons each.
-    people, pairs, trajectories : the least fair people and pairs, if the table has an id; about one person each.
-    specifications, fairest, flips : the same under other choices, with `robustness`.
+    direction : the reversed pairs of all people and between groups.
+    reversals : the worst reversed pairs, if the table has an id; each record is about two people.
+    people, pairs, trajectories : the least fair people and pairs, if the table has an id; the records are about
+        individual people.
+    specifications, fairest, flips : the values, fairest models and changes under other choices, with `robustness`.
     steps : the names of the trajectory's time steps.
     """
 

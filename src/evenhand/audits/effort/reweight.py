@@ -1,4 +1,4 @@
-"""Verdicts of the effort audit under other shares of groups; `stats/weighted.py` has the formulas."""
+"""Verdicts of the effort audit under other shares of groups; the formulas are in `stats/weighted.py`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EffortReweighter:
-    """Judges verdicts of the effort audit among weighted people: individual fairness, and parity by effort."""
+    """Computes verdicts on individual fairness and parity by effort for reweighted people."""
 
     table: Table
     result: EffortResult
@@ -54,11 +54,11 @@ class EffortReweighter:
         return None
 
     def depends_on(self, finding: Finding, column: str) -> bool:
-        """Tell whether shares of a column matter: of all columns for pairs of people."""
+        """Return whether a column's shares matter; for individual fairness, all columns matter."""
         return finding.grouping is None or column not in self.table.groupings[finding.grouping]
 
     def judged(self, finding: Finding, mix: Mix) -> tuple[Judged, Verdict]:
-        """Return the reweighted number with its limits, and the verdict."""
+        """Return the reweighted value with its limits, and its verdict."""
         threshold = threshold_of(finding)
         if finding.metric == "eaif":
             fairness = self._individual(finding, mix)
@@ -77,7 +77,7 @@ class EffortReweighter:
         return gather(self.table, self.spec)
 
     def _individual(self, finding: Finding, mix: Mix) -> Judged:
-        """Return individual fairness over all pairs, both people weighted."""
+        """Return individual fairness over all pairs, with weights for both people."""
         people = self._people
         parts = people.rows.groups.codes[column_key(mix.column)]
         weight = mix.weight[parts]
@@ -102,7 +102,7 @@ class EffortReweighter:
         return fairness.value, fairness.value - low, min(fairness.value + high, 1.0)
 
     def _bins(self, finding: Finding, mix: Mix) -> Iterator[tuple[Judged, Judged]]:
-        """Yield the parity of every bin that compares groups: by its own limits, and by those of all bins."""
+        """Yield the parity of every bin with compared groups, with its own limits and with limits for all bins."""
         people, model = self._people, str(finding.model)
         groups, labels = people.rows.groups.joint(self.table.groupings[str(finding.grouping)])
         parts, score = people.rows.groups.codes[column_key(mix.column)], people.compared(model)
@@ -121,7 +121,7 @@ class EffortReweighter:
 
 
 def _sums_of(members: BoolArray, position: IntArray, score: FloatArray, shape: tuple[int, int]) -> Moments:
-    """Return the sums of scores and of their squares by group and part, of some people."""
+    """Return the sums of scores and of squared scores by group and part, over some people."""
     size = shape[0] * shape[1]
     each: list[FloatArray | None] = [None, score[members], score[members] ** 2]
     parts = (np.bincount(position[members], weights=weight, minlength=size) for weight in each)

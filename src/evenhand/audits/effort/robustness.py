@@ -1,13 +1,14 @@
 """Robustness: individual fairness, parity by effort and the ranking of models under every declared choice.
 
-Effort depends on choices: the window, the measure, the inertia, the weight, the scale, the bins. Choosing them after
-seeing the numbers can make a model look fair. So all combinations are computed (a multiverse analysis), which separates
-results that hold under most of them from artefacts of one choice.
+Effort depends on choices: the window, the measure, the inertia, the weight, the scale and the bins. Choices made after
+seeing the results can make a model look fair. So all combinations are computed (a multiverse analysis), which
+separates results that hold under most combinations from artefacts of one choice.
 
-Work is shared. The measure of a trajectory is computed once for each window, measure and unit, for all inertias; the
-effort once for all scales, weights, bin widths and minimum counts. At weight 0 effort has no influence and at weight 1
-the aggregate has none: those are computed once. Up to 20,000 different people all pairs are compared
-exactly; above, the grid gives all weights at once. That is decided by size, never by the clock.
+Computations are shared. The measure of a trajectory is computed once for each window, measure and unit, for all
+inertias. Effort is computed once for all scales, weights, bin widths and minimum counts. Values at weight 0 (where
+effort has no influence) and at weight 1 (where the aggregate has none) are computed once. All pairs are compared
+exactly up to 20,000 different people; above, a grid gives all weights at once. Only the number of people determines
+this, not the elapsed time.
 
 References
 ----------
@@ -60,7 +61,7 @@ class SpecificationCurve:
     Attributes
     ----------
     metric, grouping
-        'eaif', or 'eagf' of a grouping.
+        The metric 'eaif', or 'eagf' with its grouping.
     choices
         The choices that affect the metric, one axis of the arrays for each.
     models
@@ -70,7 +71,7 @@ class SpecificationCurve:
     error
         The error bound of each value.
     fairest
-        The models that no other beats by more than their errors and rounding; none without a ranking.
+        The mask of models that no other model exceeds by more than errors and rounding; empty without a ranking.
     bins, bins_left_out
         For eagf: the compared effort bins, and those in which fewer than two groups are large enough or the largest
         mean score is 0.
@@ -98,19 +99,19 @@ class SpecificationCurve:
 
     @cached_property
     def ranked(self) -> BoolArray:
-        """(options ...) whether two or more models can be compared, since all of them have a value."""
+        """(options ...) Whether at least two models can be ranked, because all models have a value."""
         return np.asarray(self.fairest.any(axis=-1))
 
     @cached_property
     def wins(self) -> FloatArray:
-        """(options ..., models) 1 for the fairest model, split evenly between tied ones."""
+        """(options ..., models) The value 1 for the fairest model, split evenly between tied models."""
         return np.asarray(self.fairest / np.maximum(self.fairest.sum(axis=-1, keepdims=True), 1))
 
 
 def rank(value: FloatArray, error: FloatArray) -> BoolArray:
-    """Return (options ..., models) the fairest models.
+    """Return the mask of the fairest models (options ..., models), including ties within the errors.
 
-    None if one has no value, or there is only one.
+    No model is the fairest if any value is undefined, or if there is only one model.
     """
     ranked = np.isfinite(value).all(axis=-1, keepdims=True) & (value.shape[-1] > 1)
     filled = np.where(ranked, value, 0.0)
@@ -128,13 +129,14 @@ def explore(
     Parameters
     ----------
     table
-        The data; its groupings are those whose parity is compared.
+        The data, with the groupings whose parity is compared.
     people
         The people of the audit. Columns of `choices.columns` must be among their numbers.
     spec, choices
         The audit's own settings and the declared alternatives.
     exact_rows
-        Different people up to whom all pairs are compared; above, individual fairness comes from the grid.
+        The largest number of different people with all pairs compared; above, individual fairness is computed on a
+        grid.
     """
     grid = choices.grid(spec, people.trajectories.steps)
     inertia = {name: _inertia(name, table, people, spec, choices) for name in grid.inertia.options}
@@ -148,7 +150,7 @@ def explore(
 
 
 class _SpecificationArray:
-    """Arrays to be filled: one entry for each specification and model."""
+    """Arrays to fill, with one entry for each specification and model."""
 
     def __init__(self, choices: tuple[Choice, ...], models: int) -> None:
         self.choices = choices
@@ -157,7 +159,7 @@ class _SpecificationArray:
         self.bins, self.bins_left_out = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
 
     def curve(self, metric: Ranked, grouping: str | None, models: tuple[str, ...]) -> SpecificationCurve:
-        """Return the filled sheet as a curve with the models ranked."""
+        """Return the filled arrays as a specification curve with ranked models."""
         return SpecificationCurve(
             metric=metric,
             grouping=grouping,
@@ -172,7 +174,7 @@ class _SpecificationArray:
 
 
 class _SpecificationArrays:
-    """The sheets of individual fairness and of every grouping's parity, and the code that fills them."""
+    """The arrays of individual fairness and of every grouping's parity, with the code that fills them."""
 
     def __init__(self, people: EffortPeople, spec: EffortSpec, grid: Grid, groups: Groups, exact_rows: int) -> None:
         self.people, self.spec, self.grid, self.groups, self.exact_rows = people, spec, grid, groups, exact_rows
@@ -183,12 +185,12 @@ class _SpecificationArrays:
 
     @property
     def arrays(self) -> Iterator[Any]:
-        """All arrays to be filled."""
+        """All arrays to fill."""
         for sheet in (self.individual, *self.parities.values()):
             yield from (sheet.value, sheet.error, sheet.bins, sheet.bins_left_out)
 
     def part(self, window: int, measure: int, unit: int, inertia: Mapping[str, FloatArray]) -> list[Any]:
-        """Compute one window, measure and unit with every inertia; return that part of all arrays."""
+        """Compute one window, measure and unit with every inertia; return this part of all arrays."""
         grid, paths, (first, last) = self.grid, self.people.trajectories, self.grid.window.options[window]
         values = paths.values[:, first : last + 1]
         times = None if paths.times is None else paths.times[first : last + 1]
@@ -202,7 +204,7 @@ class _SpecificationArrays:
         return [array[window, measure, :, unit] for array in self.arrays]
 
     def fill(self, inertia: Mapping[str, FloatArray], grid_args: tuple[Any, ...]) -> None:
-        """Fill all sheets; `inertia` is each person's for every option of that choice."""
+        """Fill all arrays; `inertia` has each person's inertia for every option of that choice."""
         grid, total = self.grid, prod(self.individual.value.shape[:-1])
         sizes = (len(grid.window.options), len(grid.measure.options), len(grid.unit.options))
         parts = list(product(*map(range, sizes)))
@@ -219,7 +221,7 @@ class _SpecificationArrays:
             self._copy_equal(window)
 
     def _fill_individual(self, position: Position, effort: FloatArray, aggregates: list[FloatArray]) -> None:
-        """Fill in individual fairness at every weight and scale, except what `_copy_equal` copies."""
+        """Fill in individual fairness at every weight and scale, except the values that `_copy_equal` copies."""
         sheet, people = self.individual, self.people
         for scale, aggregate in enumerate(aggregates):
             needed = [
@@ -245,7 +247,7 @@ class _SpecificationArrays:
                 )
 
     def _copy_equal(self, window: int) -> None:
-        """Copy equal values: at weight 0 over measures, inertias and units, at weight 1 over scales."""
+        """Copy equal values: at weight 0 over measures, inertias and units, and at weight 1 over scales."""
         for numbers in (self.individual.value[window], self.individual.error[window]):
             for number, weight in enumerate(self.grid.weight.options):
                 if weight == 0:
@@ -278,18 +280,18 @@ def _at_least_spread(people: EffortPeople) -> list[FloatArray]:
 
 
 def _part(grid_args: tuple[Any, ...], part: tuple[int, int, int], inertia: Mapping[str, FloatArray]) -> list[Any]:
-    """Compute a part on separate sheets, since arrays sent to other processes are read-only."""
+    """Compute a part in separate arrays, because arrays sent to other processes are read-only."""
     return _SpecificationArrays(*grid_args).part(*part, inertia)
 
 
 def _groups(people: EffortPeople, columns: Sequence[str]) -> tuple[IntArray, BoolArray]:
-    """Return everybody's group, and the mask of groups that are not missing."""
+    """Return each person's group, and the mask of groups that are not missing."""
     codes, labels = people.rows.groups.joint(columns)
     return codes, np.array([label != MISSING for label in labels])
 
 
 def _bin_means(cell: IntArray, people: EffortPeople, shape: tuple[int, int]) -> tuple[IntArray, FloatArray]:
-    """Return the people in every bin and group, and (models, bins, groups) their (weighted) mean scores."""
+    """Return the number of people by bin and group, and their weighted mean scores (models, bins, groups)."""
     size, weight = prod(shape), people.rows.weight
     n = np.bincount(cell, minlength=size)
     heavy = n if weight is None else np.bincount(cell, weight, size)
@@ -301,9 +303,10 @@ def _bin_means(cell: IntArray, people: EffortPeople, shape: tuple[int, int]) -> 
 
 
 def lowest_parity(means: FloatArray, large_groups: BoolArray) -> tuple[FloatArray, IntArray]:
-    """Return the lowest parity over all bins (smallest mean / largest mean of the kept groups), and their number.
+    """Return the lowest parity over all bins (smallest / largest mean of large groups) and the number of bins.
 
-    A bin with fewer than two groups, or whose largest mean is 0, has no parity; without any bin it is nan.
+    A bin with fewer than two large groups, or with a largest mean of 0, has no parity. Without such bins, the result
+    is nan.
 
     Parameters
     ----------
@@ -329,7 +332,7 @@ def lowest_parity(means: FloatArray, large_groups: BoolArray) -> tuple[FloatArra
 
 
 def _inertia(name: str, table: Table, people: EffortPeople, spec: EffortSpec, choices: Choices) -> FloatArray:
-    """Return everybody's inertia under an option: the audit's own, none, a column, or rates by group."""
+    """Return each person's inertia under an option: the audit's own, none, a column, or rates by group."""
     if name == (NONE if spec.inertia is None else GIVEN):
         return people.inertia
     option = choices.inertia.get(name, NONE)
@@ -407,7 +410,7 @@ def _recorded_curve(records: Sequence[SpecificationRecord], choices: tuple[Choic
 
 
 def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
-    """Yield for every model how often it is the fairest, and the range of its values."""
+    """Yield the number of specifications in which each model is the fairest, and the range of its values."""
     ranked = int(curve.ranked.sum())
     alone = len(curve.models) < 2
     for model, name in enumerate(curve.models):
@@ -434,7 +437,7 @@ def fairest_records(curve: SpecificationCurve) -> Iterator[FairestRecord]:
 
 
 def flip_records(curve: SpecificationCurve) -> Iterator[FlipRecord]:
-    """Yield for every choice how often changing it alone changes the fairest model."""
+    """Yield for every choice how often a change of this choice alone changes the fairest model."""
     for axis, choice in enumerate(curve.choices):
         fairest, ranked = np.moveaxis(curve.fairest, axis, 0), np.moveaxis(curve.ranked, axis, 0)
         comparisons = changed = 0
@@ -457,7 +460,7 @@ def flip_records(curve: SpecificationCurve) -> Iterator[FlipRecord]:
 
 
 def _own_flips(curve: SpecificationCurve, axis: int, choice: Choice) -> Iterator[str]:
-    """Yield the options that alone give the audit's own specification another fairest model."""
+    """Yield the options that alone change the fairest model of the audit's own specification."""
     chosen = curve.chosen
     for option, label in enumerate(choice.labels):
         changed = (*chosen[:axis], option, *chosen[axis + 1 :])

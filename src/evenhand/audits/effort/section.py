@@ -1,4 +1,4 @@
-"""The effort part of a report: figures, tables, the paper's own tables, and how the numbers were computed."""
+"""The report section on effort: figures, tables, the paper's own tables, and methods."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _headlines(result: EffortResult, metric: str) -> str:
 
 
 def _people_parts(result: EffortResult) -> Iterator[Figure | DisplayTable]:
-    """Yield the least fair pairs and their people, named by id."""
+    """Yield the least fair pairs and their people, by id."""
     if result.pairs:
         yield Figure(
             "The least fair pairs",
@@ -231,7 +231,7 @@ def individual_table(result: EffortResult, data: str = "") -> DisplayTable:
     Parameters
     ----------
     result : the result of an effort audit.
-    data : what the data is called in the caption.
+    data : the name of the data in the caption.
 
     Examples
     --------
@@ -249,8 +249,8 @@ def individual_table(result: EffortResult, data: str = "") -> DisplayTable:
 def parity_table(result: EffortResult, data: str = "") -> DisplayTable:
     """Return traditional parity by model and grouping, as in tables 6 and 8 of the paper, regardless of effort.
 
-    It is the smallest mean score of a group over the largest, of groups with at least `min_count` people; a dash
-    where fewer than two groups have so many.
+    Parity is the smallest mean score over the largest, among groups with at least `min_count` people. A dash stands
+    for fewer than two such groups.
     """
     records = result.rows("gaps", metric="eagf", bin_low=None)
     values = {(r.model, f"{r.grouping[:1].upper()}{r.grouping[1:]} parity"): r.value for r in records}
@@ -359,7 +359,7 @@ def _choice_table(result: EffortResult) -> DisplayTable:
 
 
 def methods(result: EffortResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     spec = result.spec
     effort = "m sigmoid(A)" if spec.desirable else "m (1 - sigmoid(A))"
     feature = f"{spec.history.value} over {spec.history.time}" if spec.history else ", ".join(spec.trajectory)

@@ -46,7 +46,7 @@ class History(Settings):
 
 
 class InertiaSource(Settings):
-    """One source of inertia: rates by group, or a column of each person's own numbers, with their standard errors.
+    """One source of inertia with its standard errors: rates by group, or a column of each person's own numbers.
 
     Examples
     --------
@@ -86,10 +86,10 @@ class InertiaSource(Settings):
 
 
 class InertiaSources(Settings):
-    """Several sources of inertia, combined at the level of a person.
+    """Several sources of inertia, combined for each person.
 
-    Rates by group are divided by their largest, columns are taken as they are. `product` multiplies the sources, `sum`
-    adds them up and divides by their number. A table of combinations is one source whose `by` has several columns.
+    Rates by group are divided by the largest rate; columns are used unchanged. `product` multiplies the sources, and
+    `sum` averages them. A table of combinations is one source with several columns in `by`.
     """
 
     sources: dict[str, InertiaSource] = Field(min_length=1, description="The sources, by names of your own.")
@@ -100,18 +100,18 @@ class InertiaSources(Settings):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that hold numbers of persons."""
+        """The columns with people's own numbers and their errors."""
         names = (name for source in self.sources.values() for name in (source.column, source.error_column))
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def _as_inertia(value: object) -> object:
-    """Distinguish sources from rates by group, so that errors concern the intended form."""
+    """Convert a mapping with `sources`, so that error messages are about the intended form."""
     return InertiaSources.model_validate(value) if isinstance(value, Mapping) and "sources" in value else value
 
 
 class SimilarPairs(Settings):
-    """Pairs of people of the table that somebody judged, one row each; a distance is learned from them.
+    """A table of judged pairs of people, one row each, to learn a distance from.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class SimilarPairs(Settings):
 
 
 class DistanceSettings(Settings):
-    """How far apart two people are, and so how much their scores may differ.
+    """The distance between two people, which bounds the difference of their scores.
 
     Examples
     --------
@@ -166,14 +166,14 @@ class DistanceSettings(Settings):
 
 
 def _as_distance(value: object) -> object:
-    """Accept a norm's name, or a function, as settings of a distance."""
+    """Convert a norm's name or a function to the settings of a distance."""
     if callable(value) and not isinstance(value, Settings):
         return {"norm": "own", "function": value}
     return {"norm": value} if isinstance(value, str) else value
 
 
 class EffortThreshold(Threshold):
-    """A limit for a number of this audit."""
+    """A limit on a number of the effort audit."""
 
     weight: float | None = Field(None, description="Limit only this effort weight.")
 

@@ -1,4 +1,4 @@
-"""The specification curve: every model's value under each combination of choices, with the choices beneath."""
+"""The specification curve: every model's value under each combination of choices, with the choices below."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evenhand.messages.formats import show_tick
 from evenhand.stats.types import BoolArray, FloatArray, IntArray
 
 MOST_DRAWN = 120
-"""The most specifications in one panel."""
+"""The maximum number of specifications in one panel."""
 _ROW, _LABELS, _HEIGHT = 12, 128, 150
 """The height of an option's row, the room for its name, and the height of the curve."""
 _TITLES = {"eaif": "Individual fairness", "eagf": "Lowest parity by effort"}
@@ -36,14 +36,14 @@ _NO_MODEL = "#7a7f87"
 
 @dataclass(frozen=True)
 class Strip:
-    """The options of one choice: a row for each, marked at the specifications that use it.
+    """The options of one choice, one row each, marked at the specifications that use the option.
 
     Parameters
     ----------
-    title : the choice.
-    labels : its options.
-    marked : by specification and option, whether it is used.
-    colours : of the marks, by specification and option.
+    title : the title of the choice.
+    labels : the labels of the options.
+    marked : (specifications, options) whether the specification uses the option.
+    colours : (specifications, options) the colours of the marks.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Strip:
     colours: npt.NDArray[np.str_]
 
     def paths(self, row: int) -> Iterator[tuple[str, list[tuple[float, float]]]]:
-        """Yield each colour of a row with its runs of neighbours: thousands of marks would make the page slow."""
+        """Yield each colour of a row with its runs of adjacent marks, because single marks would make the page slow."""
         here, shades = self.marked[:, row], self.colours[:, row]
         for colour in dict.fromkeys(shades[here].tolist()):
             yield colour, _runs(here & (shades == colour))
@@ -64,11 +64,11 @@ class SpecificationPanel:
 
     Parameters
     ----------
-    title : the metric.
+    title : the title of the metric.
     models : the models, in order.
-    values : by specification drawn and model.
-    strips : the choices.
-    chosen : the audit's own specification.
+    values : the values by drawn specification and model.
+    strips : the rows of marks of the choices.
+    chosen : the position of the audit's own specification.
     """
 
     title: str
@@ -79,17 +79,17 @@ class SpecificationPanel:
 
     @property
     def legend(self) -> Legend:
-        """Each model with its colour and its shape, if there are several."""
+        """The legend of the models with colours and shapes; empty for a single model."""
         return looks(self.models) if len(self.models) > 1 else []
 
     def drawn(self, width: int, height: int, *, legend: bool, titles: bool = True) -> tuple[int, int, str]:
-        """Return the panel as SVG: its width, its height and its content; see `evenhand.charts.Panel`."""
+        """Return the panel's width, height and SVG content; see `evenhand.charts.Panel`."""
         panel = self if titles else replace(self, title="")
         return _Drawing(panel, width or _LABELS + PANEL_WIDTH + 14, min(height or _HEIGHT, _HEIGHT)).made(legend)
 
 
 class _Drawing:
-    """A specification curve as SVG."""
+    """Drawing of a specification curve as SVG."""
 
     def __init__(self, panel: SpecificationPanel, width: int, height: int) -> None:
         self.panel, self.width, self.height = panel, width, height
@@ -99,7 +99,7 @@ class _Drawing:
         self.top = 0.0
 
     def made(self, legend: bool) -> tuple[int, int, str]:
-        """Return the width, the height and the content of the picture."""
+        """Return the width, the height and the SVG content."""
         top, head = head_of(self.panel.title, self.panel.legend if legend else [], self.width)
         self.top = top + 8
         body = [*self._curve(), *self._strips()]
@@ -116,7 +116,7 @@ class _Drawing:
         return round(self.top + self.height * (1 - (value - low) / (high - low)), 1)
 
     def _curve(self) -> Iterator[str]:
-        """Yield the axis and a point for each model and specification."""
+        """Yield the axis, and a point for each model and specification."""
         across = "".join(f"M{self.left:.1f} {self._y(tick)}H{self.right:.1f}" for tick in self.ticks)
         yield f'<path stroke="currentColor" opacity=".14" d="{across}"/>'
         for tick in self.ticks:
@@ -128,7 +128,7 @@ class _Drawing:
         self.top += self.height + 6
 
     def _strips(self) -> Iterator[str]:
-        """Yield the choices: the title, then a row of marks for each option."""
+        """Yield the choices, each with its title and a row of marks per option."""
         for strip in self.panel.strips:
             self.top += LINE
             yield title_at(0, self.top - 4, strip.title, 11)
@@ -141,22 +141,23 @@ class _Drawing:
                 self.top += _ROW
 
     def _short(self, label: str) -> str:
-        """Return a label that fits beside the marks."""
+        """Return a label shortened to fit beside the marks."""
         most = letters(self.left - 8, 11)
         return label if text_width(label, 11) <= self.left - 8 else f"{label[: most - 1]}…"
 
 
 def leading_model(curve: SpecificationCurve) -> int:
-    """Return the model that is the fairest most often (the first of several, or the only one)."""
+    """Return the position of the model that is the fairest most often; ties give the first model."""
     return int(np.argmax(curve.wins.reshape(-1, len(curve.models)).sum(axis=0)))
 
 
 def drawn_specifications(curve: SpecificationCurve) -> IntArray:
-    """Return the specifications to draw, in the order of the leading model's value.
+    """Return the specifications to draw, sorted by the leading model's value.
 
     Undefined values come last.
 
-    Above 120 they are thinned evenly in that order, with the audit's own in place of its neighbour.
+    More than 120 specifications are thinned evenly in this order; the audit's own specification replaces its nearest
+    neighbour.
     """
     values = curve.value.reshape(-1, len(curve.models))[:, leading_model(curve)]
     order = np.argsort(np.round(values, 9), kind="stable")  # the same before and after numbers are written to JSON
@@ -186,7 +187,7 @@ def specification_panel(curve: SpecificationCurve) -> SpecificationPanel:
 
 
 def _strips(curve: SpecificationCurve, drawn: IntArray, fairest: BoolArray) -> Iterator[Strip]:
-    """Yield which model is the fairest, if there are several, and the options of every choice that has several."""
+    """Yield the row of the fairest model (if there are several), and the rows of every choice with several options."""
     palette = np.array([PALETTE[model % len(PALETTE)] for model in range(len(curve.models))])
     several = len(curve.models) > 1
     if several:
@@ -201,7 +202,7 @@ def _strips(curve: SpecificationCurve, drawn: IntArray, fairest: BoolArray) -> I
 
 
 def _runs(here: BoolArray) -> list[tuple[float, float]]:
-    """Return the two ends of each run of neighbours."""
+    """Return the two ends of each run of adjacent marks."""
     edges: Sequence[Sequence[int]] = (
         np.flatnonzero(np.diff(np.concatenate([[False], here, [False]]).astype(np.int8))).reshape(-1, 2).tolist()
     )

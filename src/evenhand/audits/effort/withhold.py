@@ -1,4 +1,4 @@
-"""Small counts of an effort audit: effort bins, reversed pairs, the spread of effort."""
+"""Rules for small counts in an effort audit: effort bins, reversed pairs, and the spread of effort."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAIRS = ("reversed_pairs", "concordant_pairs", "reversal_shortfall")
 
 
 class EffortWithholder(Withholder[EffortSpec]):
-    """Treats effort bins as disjoint; other choices, whose bins differ, are never published."""
+    """Withholder with disjoint effort bins; results under other choices, with other bins, are never published."""
 
     bins: ClassVar[str] = "effort bins"
     from_all_bins: ClassVar[str] = "the spread of effort"
@@ -30,7 +30,7 @@ class EffortWithholder(Withholder[EffortSpec]):
     places: ClassVar[tuple[str, ...]] = ("bin_low",)
 
     def part(self, table: str, record: Record) -> str:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         if table == "direction" or getattr(record, "metric", "") in _PAIRS:
             return "reversed pairs"
         if table == "spread":
@@ -38,18 +38,18 @@ class EffortWithholder(Withholder[EffortSpec]):
         return self.bins if self.bin(record) is not None else ""
 
     def bin(self, record: Record) -> float | None:
-        """Return the lower end of the effort bin."""
+        """Return the lower end of the record's effort bin, or None."""
         low: float | None = getattr(record, "bin_low", None)
         return low
 
     def coarser(self, record: R) -> R:
-        """Return a gap at equal effort with all people of both groups: who has nobody to be compared with are few."""
+        """Return a gap at equal effort with all people of both groups, to hide the few without a counterpart."""
         if isinstance(record, EffortGap) and record.apart is not None:
             return replace(record, n=record.n + record.apart, apart=None, n_group=None)
         return record
 
     def before(self, table: Table, spec: EffortSpec, touched: Collection[str]) -> AllowedSettings:
-        """Return the settings without other choices, and inertia as a column if its rates are of hidden groups."""
+        """Return the settings without other choices; rates of hidden groups are replaced by a column of inertia."""
         notes: tuple[Message, ...] = ()
         if spec.robustness:
             spec = spec.model_copy(update={"robustness": None})
