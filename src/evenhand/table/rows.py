@@ -175,10 +175,7 @@ def _fetch_rows(
     }
     wanted = {**columns, **codes, **_weight_column(table)}
     with engine_errors():
-        if many:
-            read, arrays = code_columns(table.complete_rows(), {c: (c, table.kinds[c]) for c in many}, wanted)
-        else:
-            read, arrays = {}, fetch_arrays(table.complete_rows().select(**wanted))
+        read, arrays = _read_coded_or_plain(table, many, wanted)
     places = {column: f"group{i}" for i, column in enumerate(group_columns)}
     known = table.cells if strata is None else strata
     groups = {
@@ -195,6 +192,15 @@ def _of_many_values(within: Sequence[str], strata: Cells | None) -> list[str]:
     """Return the columns with so many values that NumPy codes them faster than a query."""
     labels = {} if strata is None else strata.labels
     return [column for column in within if len(labels.get(column_key(column), ())) > _MOST_CODED_IN_ENGINE]
+
+
+def _read_coded_or_plain(
+    table: Table, many: Sequence[str], wanted: Mapping[str, nw.Expr]
+) -> tuple[Mapping[str, Coded], Mapping[str, Any]]:
+    """Return columns of many values as codes, by name, and the other expressions as arrays."""
+    if not many:
+        return {}, fetch_arrays(table.complete_rows().select(**wanted))
+    return code_columns(table.complete_rows(), {column: (column, table.kinds[column]) for column in many}, wanted)
 
 
 def _weight_column(table: Table) -> dict[str, nw.Expr]:
