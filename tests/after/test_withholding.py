@@ -58,6 +58,7 @@ def people(seed: int = 3, rows: int = 1000) -> dict[str, list[Any]]:
         "critic": [f"critic {number % 30}" for number in range(rows)],
         "disagree": (rng.random(rows) < 0.4).astype(int),
         "hired": (risk > 0.5).astype(int),
+        "right": np.where(outcome == 1, "high", "low"),
         "quarter": rng.choice(["Q1", "Q2", "Q3", "Q4"], rows, p=[0.355, 0.375, 0.15, 0.12]),
     }
     return {name: np.asarray(column).tolist() for name, column in columns.items()}
@@ -76,6 +77,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "attribution": False,
     },
     "agreement": {"raters": ["a", "b"], "resamples": 200},
+    "classes": {"decision": "label", "truth": "right", "order": ["low", "high"]},
+    "paired": {"template": "critic", "answer": "hired"},
+    "ranking": {"query": "critic", "size": 5},
     "wait": {"days": "income", "long": 45},
     "improvability": {"status_quo": "hired", "grouping": "race", "candidates": "b", "resamples": 4000},
 }
@@ -157,10 +161,30 @@ def counts_of(audit: str, table: str, record: dict[str, Any]) -> Iterator[tuple[
     elif audit == "improvability" and table == "values" and record["model"] == "status_quo":
         yield (lambda p: True), n
         yield (lambda p: p["hired"] == p["outcome"]), n * value
+    elif audit == "classes" and table == "values":
+        yield from classes_of(record)
     elif table == "long_waits":
         yield (lambda p: p["long"]), n
-    elif audit in ("agreement", "reliability", "wait") and table == "values":
+    elif audit == "ranking" and metric == "pairwise_accuracy":
+        return  # of positive people in lists with a negative one
+    elif audit in ("agreement", "reliability", "wait", "paired", "ranking") and table == "values":
         yield (lambda p: True), n
+
+
+def classes_of(record: dict[str, Any]) -> Iterator[tuple[Test, float]]:
+    label, n, value = record["label"], record["n"], record["value"] or 0
+    counted: dict[str, Test] = {
+        "class_rate": lambda p: True,
+        "class_recall": lambda p: p["right"] == label,
+        "class_precision": lambda p: p["label"] == label,
+        "class_false_rate": lambda p: p["right"] != label,
+    }
+    hit: Test = (
+        (lambda p: p["right"] == label) if record["metric"] == "class_precision" else lambda p: p["label"] == label
+    )
+    below = counted[record["metric"]]
+    yield below, n
+    yield both(hit, below), n * value
 
 
 def answers_of(record: dict[str, Any]) -> Iterator[tuple[Test, float]]:
@@ -255,6 +279,9 @@ STATES: dict[str, tuple[str, ...]] = {
     "disagreement": ("label", "disagree"),
     "reliability": (),
     "improvability": ("hired", "outcome"),
+    "classes": ("label", "right"),
+    "paired": (),
+    "ranking": (),
     "wait": ("long",),  # of tests/plugin
 }
 

@@ -173,6 +173,27 @@ PLANS: dict[str, Plan] = {
         {"missing": one("keep", "drop")},
         ("kappa", "pabak", "icc_a1", "alpha", "ac1"),
     ),
+    "classes": Plan(
+        ("h", "label", "kind", "y", "d"),
+        {"groups": one("g", "g", "h")},
+        {"decision": one("label", "label", "d")},
+        {"truth": one("label", "y"), "order": one(["low", "middle", "high"], [0, 1])},
+        ("class_rate",),
+    ),
+    "paired": Plan(
+        ("h", "critic", "d", "income", "kind"),
+        {"groups": one("g", "g", "h")},
+        {"template": one("critic"), "answer": one("d", "income")},
+        {"placebo": one("kind", "h"), "favourable": one("higher", "lower"), "missing": one("refusal")},
+        ("pass_rate", "mean_answer"),
+    ),
+    "ranking": Plan(
+        ("h", "critic", "s", "y"),
+        {"groups": one("g", "g", "h"), "outcome": one("y", None), "predictions": one("s", {"one": "s", "two": "s"})},
+        {"query": one("critic")},
+        {"size": one(1, 2, 50)},
+        ("shortlist_rate", "exposure"),
+    ),
     "improvability": Plan(
         ("h", "y", "d", "e", "s", "age", "income"),
         {"groups": one("g", "g", "h"), "outcome": one("y")},

@@ -26,6 +26,7 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.classes.section",
     charts="evenhand.audits.classes.section:CHARTS",
     messages="evenhand.audits.classes.messages:say",
+    withhold="evenhand.audits.classes.withhold:WITHHOLD",
     transfer=TransferLimit("the classes, once", MOST_ROWS, REFUSED),
 )
 

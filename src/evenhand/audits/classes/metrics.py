@@ -106,6 +106,7 @@ METRICS = {
             "Psychological Bulletin 114",
             caveat="It does not say by how many classes, nor whether the people of the groups are alike.",
             headline=True,
+            reveals="number",
             limits=gap_limits(),
         ),
     )

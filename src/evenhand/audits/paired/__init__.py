@@ -26,6 +26,7 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.paired.section",
     charts="evenhand.audits.paired.section:CHARTS",
     messages="evenhand.audits.paired.messages:say",
+    withhold="evenhand.audits.paired.withhold:WITHHOLD",
     transfer=TransferLimit("the answers, once", MOST_ROWS, REFUSED),
 )
 

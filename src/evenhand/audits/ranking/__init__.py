@@ -26,6 +26,7 @@ AUDIT = AuditDescriptor(
     section="evenhand.audits.ranking.section",
     charts="evenhand.audits.ranking.section:CHARTS",
     messages="evenhand.audits.ranking.messages:say",
+    withhold="evenhand.audits.ranking.withhold:WITHHOLD",
     transfer=TransferLimit("the scores, once for each model", MOST_ROWS, REFUSED),
 )
 
