@@ -165,7 +165,7 @@ def run_comparison(pair: tuple[Case, Case], folder: Path) -> None:
     assert compared.to_json()
 
 
-TURNS = {"parity": 5, "effort": 5, "agreement": 2, "improvability": 2}
+TURNS = {"parity": 4, "effort": 3, "agreement": 2, "improvability": 2}
 AUDITS: dict[str, Target] = {
     **{f"eh.{audit}": Target(cases((audit,)), partial(run_one, audit), TURNS.get(audit, 1)) for audit in PLANS},
     "eh.audit": Target(
