@@ -1,4 +1,4 @@
-"""Agreement: do raters agree about the same people, and do they agree less about some groups?"""
+"""Agreement: agreement of raters about the same people, and its gaps between groups."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The agreement audit: a table of ratings and settings in, a result out."""
+"""The agreement audit: compute a result from a table of ratings and settings."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from evenhand.table.table import Table
 
 @audit_function(AgreementSpec)
 def agreement(table: Table, **settings: Any) -> AgreementResult:
-    """Measure how far real raters agree about the same people, and whether they agree less about some groups.
+    """Measure the agreement of raters about the same people, and compare it between groups.
 
-    Two binary raters have the metrics kappa, pabak, agreement, positive_agreement, negative_agreement, ac1, alpha,
-    prevalence_index, bias_index, and the parts of PABAK less kappa; nominal ratings kappa, bennett_s, ac1, alpha;
-    ordinal ones weighted kappas and alpha; scores intraclass correlations, icc_spread, concordance, alpha,
-    mean_squared_error.
-    More raters have conger_kappa, fleiss_kappa, bennett_s, ac1, alpha and intraclass correlations.
+    The metrics depend on the ratings. Binary ratings of two raters have kappa, pabak, agreement, positive_agreement,
+    negative_agreement, ac1, alpha, prevalence_index, bias_index, and the parts of PABAK minus kappa. Nominal ratings
+    have kappa, bennett_s, ac1 and alpha. Ordinal ratings have weighted kappas and alpha. Scores have intraclass
+    correlations, icc_spread, concordance, alpha and mean_squared_error. Three or more raters have conger_kappa,
+    fleiss_kappa, bennett_s, ac1, alpha and intraclass correlations.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def run(table: Table, spec: AgreementSpec) -> Draft[AgreementResult]:
 
 
 def _chosen_metrics(rated: RatedPeople, spec: AgreementSpec) -> dict[str, AgreementMetric]:
-    """Return the requested metrics, or all that the ratings allow."""
+    """Return the requested metrics, or all metrics that the ratings allow; refuse unavailable ones."""
     raters = rated.ratings.shape[1]
     allowed = metrics_for(rated.scale, raters)
     for name in (*(spec.metrics or ()), *(threshold.metric for threshold in spec.thresholds)):

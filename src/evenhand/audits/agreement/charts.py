@@ -1,4 +1,4 @@
-"""The charts of the agreement audit: metrics by group, gaps, and why kappa and PABAK differ."""
+"""The charts of the agreement audit: metrics by group, gaps, and the parts of PABAK minus kappa."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 PARTS = {"prevalence_part": "prevalence", "bias_part": "bias"}
 MOST_DRAWN = 4
-"""The most metrics with a panel; the table has all of them."""
+"""The maximum number of metrics with a panel; the table has all metrics."""
 _WIDTH = PANEL_WIDTH - 60
 
 
 def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
-    """Return one panel per comparable metric: everybody and every group, with intervals."""
+    """Return one panel per comparable metric: all people and every group, with intervals."""
     panels = []
     for name in drawn(result):
         records = [r for r in result.rows("values", metric=name) if r.grouping in (None, grouping)]
@@ -29,7 +29,7 @@ def value_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
 
 
 def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
-    """Return one panel per headline metric: each group's gap to the reference group, and a line at 0."""
+    """Return one panel per headline metric: each group's gap to the reference group, with a line at 0."""
     panels = []
     for name in drawn_gaps(result):
         gaps = result.rows("gaps", metric=name, grouping=grouping, against="reference")
@@ -51,7 +51,7 @@ def gap_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
 
 
 def drawn(result: AgreementResult) -> list[str]:
-    """Return the charted metrics, headlines first; raw agreement is PABAK on another scale."""
+    """Return the metrics to draw, headlines first; raw agreement is omitted beside PABAK, a linear function of it."""
     names = dict.fromkeys(r.metric for r in result.values if result.metrics[r.metric].compared)
     if "pabak" in names:
         names.pop("agreement", None)
@@ -59,13 +59,13 @@ def drawn(result: AgreementResult) -> list[str]:
 
 
 def drawn_gaps(result: AgreementResult) -> list[str]:
-    """Return the metrics with charted gaps: the headlines."""
+    """Return the metrics with charted gaps: the headline metrics, or all drawn metrics if metrics were requested."""
     chosen = result.spec.metrics is not None
     return [name for name in drawn(result) if chosen or result.metrics[name].headline]
 
 
 def part_panels(result: AgreementResult, grouping: str | None) -> list[Any]:
-    """Return the parts of prevalence and bias in the difference of kappa and PABAK, in each group."""
+    """Return the chart of the prevalence and bias parts of PABAK minus kappa, for each group."""
     records = [r for r in result.values if r.metric in PARTS and r.grouping in (None, grouping) and r.value is not None]
     rows = [{"label": r.group, "series": PARTS[r.metric], "value": r.value} for r in records]
     series = list(PARTS.values())

@@ -1,4 +1,4 @@
-"""Agreement about people who come in clusters: the errors of metrics by leaving out each cluster."""
+"""Agreement about people in clusters: leave-one-cluster-out errors of metrics."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class GroupClusters:
 
     Parameters
     ----------
-    influence : (clusters, M) each metric minus that without the cluster, times sqrt(1 - its share of people).
-    people : (clusters,) the people of each cluster of the table.
-    most : the number of clusters with disagreement and, of categories, with an uncommon rating, and with agreement on
-        one: what so many people are worth at most (`Variation`).
+    influence : (clusters, metrics) each metric minus the metric without the cluster, times sqrt(1 - the cluster's
+        share of people).
+    people : (clusters,) the number of people in each cluster of the table.
+    most : the numbers of clusters with disagreement and, for categories, with an uncommon rating and with agreement on
+        one. They are upper limits on the effective numbers of people in `Variation`.
     """
 
     influence: FloatArray
@@ -39,7 +40,7 @@ class GroupClusters:
 
 @dataclass(frozen=True, eq=False)
 class GroupErrors:
-    """The standard errors of a group's M metrics, their degrees of freedom, and (M, groups) their correlations."""
+    """The standard errors of a group's metrics, their degrees of freedom, and their correlations (metrics, groups)."""
 
     stderr: FloatArray
     dof: FloatArray
@@ -59,10 +60,10 @@ def leave_out_clusters(
 
     Parameters
     ----------
-    metrics, ratings : what is computed, of which patterns.
-    unit_weight : (patterns,) the weight of a person.
-    pattern, cluster : of each person.
-    number : the number of clusters of the table.
+    metrics, ratings : the metrics, and the rating patterns.
+    unit_weight : (patterns,) the weight of one person with the pattern.
+    pattern, cluster : the pattern and the cluster of each person.
+    number : the number of clusters in the table.
     """
     patterns, people = len(unit_weight), np.bincount(cluster, minlength=number)
     counted, present = np.bincount(pattern, minlength=patterns), np.flatnonzero(people)
@@ -82,7 +83,7 @@ def leave_out_clusters(
 
 
 def _differing(ratings: Ratings, weight: FloatArray) -> Sequence[BoolArray]:
-    """Return the patterns with disagreement, with another than the commonest rating, and with agreement on one."""
+    """Return the masks of patterns with disagreement, with an uncommon rating, and with agreement on one."""
     given = np.stack(ratings.raters)
     differ = np.nanmax(given, axis=0) > np.nanmin(given, axis=0)
     if not ratings.categories:
@@ -95,12 +96,12 @@ def _differing(ratings: Ratings, weight: FloatArray) -> Sequence[BoolArray]:
 
 
 def errors_of_groups(clusters: Sequence[GroupClusters], independent: Sequence[FloatArray]) -> list[GroupErrors]:
-    """Return the errors of every group's metrics.
+    """Return the cluster-robust errors of every group's metrics.
 
     Parameters
     ----------
-    clusters : of each group.
-    independent : (M,) each group's variances if people were independent.
+    clusters : the clusters of each group.
+    independent : (metrics,) each group's variances under independence of people.
     """
     people = np.stack([each.people for each in clusters], axis=1)
     influence, alone = np.stack([each.influence for each in clusters], axis=1), np.stack(independent)

@@ -1,4 +1,4 @@
-"""The ratings of a group: their variation, the metrics of resamples of its people, and the errors of clusters."""
+"""The ratings of a group: variation, metrics of resamples, and cluster-robust errors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from evenhand.stats.intervals import effective_trials
 from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 
 MOST_ACCELERATED = 1_000
-"""The most rating patterns for BCa; beyond, the interval is a percentile one: the skewness costs their square."""
+"""The maximum number of patterns for BCa intervals, whose cost is quadratic; above, percentile intervals are used."""
 
 LEAST_PEOPLE = 5
 """The number of people with disagreement, and with an uncommon rating, below which a coefficient is not tested."""
 LEAST_SHARED = 3
 """The number of people with agreement on an uncommon rating below which a coefficient is not tested."""
 LEAST_SCORED = 10
-"""People that the differences of scores must rest on: the largest weigh most.
+"""The effective number of people with different scores below which a coefficient is not tested.
 
 `benchmarks/coverage/agreement_coverage.py` measures it.
 """
@@ -39,16 +39,17 @@ LEAST_SCORED = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """The variation in a group's ratings, on which intervals depend.
+    """The variation in a group's ratings, which determines the intervals.
 
     Parameters
     ----------
-    agreement : the share of agreeing pairs of ratings, a person's mean first; nan for scores.
-    trials : its effective sample size.
-    disagreeing : the effective number of people who disagree, (sum d)² / sum d² of their disagreements d.
-    uncommon : the number of people with a rating other than the commonest; infinite for scores.
-    shared : the number of people with agreement on a rating other than the commonest; infinite for scores.
-    chance : of categories, the agreement by chance of AC1.
+    agreement : the share of agreeing pairs of ratings, averaged first within people; nan for scores.
+    trials : the effective sample size of the agreement.
+    disagreeing : the effective number of people with disagreement: (sum d)² / sum d², with d the disagreement about a
+        person.
+    uncommon : the number of people with a rating other than the most common one; infinite for scores.
+    shared : the number of people with agreement on a rating other than the most common one; infinite for scores.
+    chance : for categories, AC1's agreement by chance.
     average, largest : for scores, the mean and the largest disagreement about a person.
     """
 
@@ -67,7 +68,7 @@ class Variation:
         return self.uncommon == inf
 
     def too_little(self, group: str | None) -> Message | None:
-        """Return why these ratings give no interval of a coefficient, or None."""
+        """Return why the variation is insufficient for an interval of a coefficient, or None."""
         where = None if group is None else say("in_group", group=group)
         least = LEAST_SCORED if self.scores else LEAST_PEOPLE
         if self.disagreeing == 0:
@@ -87,7 +88,7 @@ def _truncate(number: float) -> float:
 
 
 def variation_of(ratings: Ratings, weight: FloatArray, count: FloatArray) -> Variation:
-    """Return the variation of patterns, given the weight and the number of people of each."""
+    """Return the variation of rating patterns from the weight and number of people of each pattern."""
     each = weight / count
     people = float(weight.sum() ** 2 / (weight * each).sum())
     ratings_array = np.stack(ratings.raters)
@@ -129,15 +130,15 @@ def _effective_number(disagreement: FloatArray, weight: FloatArray, each: FloatA
     largest = float(disagreement.max(initial=0.0))
     if largest == 0:
         return 0.0
-    shares = disagreement / largest  # in relative units, since squares of squares may overflow
+    shares = disagreement / largest  # in relative units, because fourth powers may overflow
     return round(float((weight * shares).sum() ** 2 / (weight * each * shares**2).sum()), 9)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupDraws:
-    """The patterns of one group's ratings, the number of people with each, and the metrics of resamples.
+    """The patterns of a group's ratings with their numbers of people, and the metrics of resamples.
 
-    If people come in clusters, also these, and the errors that clusters give the metrics.
+    If people come in clusters, there are also the clusters and the cluster-robust errors.
     """
 
     ratings: Ratings
@@ -155,18 +156,18 @@ class GroupDraws:
 
     @cached_property
     def stderr(self) -> FloatArray:
-        """(M,) the standard errors of the metrics; nan where too many resamples have no value."""
+        """(metrics,) The standard errors of the metrics; nan if too many resamples are undefined."""
         return self.draws.stderr() if self.errors is None else self.errors.stderr
 
     @property
     def dof(self) -> FloatArray:
-        """(M,) the degrees of freedom of the standard errors."""
+        """(metrics,) The degrees of freedom of the standard errors."""
         return np.full(len(self.stderr), self.variation.trials - 1.0) if self.errors is None else self.errors.dof
 
     def bootstrap_limits(self, confidence: float) -> tuple[Interval, str]:
-        """Return the limits of all metrics, and the method's name.
+        """Return the limits of all metrics and the name of the method.
 
-        They include the value at every confidence.
+        The limits always include the value.
         """
         few, value = len(self.count) <= MOST_ACCELERATED, self.draws.estimate
         low, high = self.draws.bca(confidence) if few else self.draws.percentile(confidence)
@@ -175,7 +176,7 @@ class GroupDraws:
 
 
 def pooled(rated: RatedPeople) -> float:
-    """Return V of the spread-adjusted ICC: twice the variance of all scores of all raters together."""
+    """Return the variance V of the spread-adjusted ICC: twice the variance of the scores of all raters together."""
     present = ~np.isnan(rated.ratings)
     weight = np.ones(len(present)) if rated.weight is None else rated.weight
     each = np.broadcast_to(weight[:, np.newaxis], present.shape)
@@ -189,7 +190,7 @@ def draw_group(
     spread: float,
     spec: AgreementSpec,
 ) -> GroupDraws:
-    """Resample the people of a group, pooling people with the same ratings and weight."""
+    """Resample the people of a group, with people of the same ratings and weight pooled."""
     weight = np.ones(len(rated.ratings)) if rated.weight is None else rated.weight
     rows = np.column_stack([rated.ratings, weight])[inside]
     patterns, counted, pattern = distinct_rows(np.where(np.isnan(rows), np.inf, rows))
@@ -216,7 +217,7 @@ def draw_group(
 
 
 def with_errors(groups: Sequence[GroupDraws]) -> list[GroupDraws]:
-    """Return the groups of a grouping with the errors that clusters give their metrics, if there are any."""
+    """Return the groups of a grouping with cluster-robust errors, if people come in clusters."""
     clusters = [group.clusters for group in groups if group.clusters is not None]
     if not clusters:
         return list(groups)

@@ -1,4 +1,4 @@
-"""Agreement within groups and gaps between them: the metrics, a bootstrap of rating patterns, intervals and tests."""
+"""Agreement within groups and gaps between groups: metrics, bootstrap, intervals and tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from evenhand.stats.types import BoolArray, FloatArray, IntArray, Interval
 R = TypeVar("R", AgreementValue, AgreementGap)
 
 _LEVELS = 4
-"""Confidences whose records are kept for a group or a metric."""
+"""The number of confidences with cached records for a group or metric."""
 
 EXACT, BOOTSTRAP, PERMUTATION, CLUSTERS = "exact", "bootstrap", "permutation", "clusters"
 
@@ -62,7 +62,7 @@ def value_estimates(
 
 
 def _estimates(at: Callable[[float], Sequence[R]], confidence: float) -> list[Estimate[R]]:
-    """Return an estimate of each record that a function of the confidence returns, in order."""
+    """Return an estimate for each record that a function of the confidence returns, in order."""
 
     def limits(index: int) -> Callable[[float], R]:
         return lambda level: at(level)[index]
@@ -102,7 +102,7 @@ def value_records(
 def _records_of_clusters(
     drawn: GroupDraws, grouping: str | None, group: str, metrics: Mapping[str, AgreementMetric], confidence: float
 ) -> Iterator[AgreementValue]:
-    """Yield the metrics of a group whose people come in clusters; those of other raters have no limits."""
+    """Yield the metrics of a group with clustered people; metrics of other raters have no limits."""
     for position, (name, metric) in enumerate(metrics.items()):
         value = finite(drawn.draws.estimate[position])
         low, high = (finite(float(end)) for end in _cluster_limits(drawn, position, metric, confidence))
@@ -116,10 +116,10 @@ def _records_of_clusters(
 
 
 def _cluster_limits(drawn: GroupDraws, position: int, metric: AgreementMetric, confidence: float) -> Interval:
-    """Return limits of a metric by the errors of clusters.
+    """Return cluster-robust limits of a metric.
 
-    A share has exact limits with the effective number of people, or if all agree, of clusters. Other metrics have
-    `coefficient_limits`, or Student's t where they have no largest value.
+    A share has exact limits with the effective number of people or, if all ratings agree, of clusters. All other
+    metrics have `coefficient_limits`, or Student's t limits if they have no largest value.
     """
     stderr, dof, estimate = (values[position] for values in (drawn.stderr, drawn.dof, drawn.draws.estimate))
     assert drawn.clusters is not None  # noqa: S101
@@ -140,7 +140,7 @@ def _cluster_limits(drawn: GroupDraws, position: int, metric: AgreementMetric, c
 def _with_status(
     record: AgreementValue, metric: AgreementMetric, drawn: GroupDraws, why: Message | None, limits: Mapping[str, Any]
 ) -> AgreementValue:
-    """Return a value with its limits, unless its status rules them out."""
+    """Return a value with its limits, unless its status excludes them."""
     status = OK if why is None else shared("no_interval", why=why)
     if why is None and limits["low"] is None:
         status = shared("unbounded_below", why=say("no_variance"))
@@ -181,7 +181,7 @@ def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, g
 
 
 def count_records(rated: RatedPeople, inside: BoolArray, grouping: str | None, group: str) -> Iterator[CountRecord]:
-    """Yield the number of people in each pair of two raters' categories."""
+    """Yield the number of people for each pair of two raters' categories."""
     if rated.ratings.shape[1] != 2 or not rated.labels:
         return
     complete = rated.ratings[inside & ~np.isnan(rated.ratings).any(axis=1)].astype(np.int64)
@@ -199,14 +199,14 @@ def count_records(rated: RatedPeople, inside: BoolArray, grouping: str | None, g
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Pairs:
-    """Pairs of groups: differences of one metric, with limits at two confidences and p-values.
+    """Differences of one metric between pairs of groups, with limits at two confidences and p-values.
 
     Parameters
     ----------
-    first, second : (P,) positions of the groups.
-    value, stderr : (P,) first less second, and its standard error; nan where undefined.
-    limits, joint : limits for each pair, and for all of them together.
-    p : (P,) p-values of no difference; nan without limits.
+    first, second : (pairs,) the positions of the groups.
+    value, stderr : (pairs,) first minus second, and the standard error; nan where undefined.
+    limits, joint : the limits for each pair, and the limits simultaneous over all pairs.
+    p : (pairs,) the p-values of no difference; nan without limits.
     """
 
     first: IntArray
@@ -221,7 +221,7 @@ class _Pairs:
 def gap_estimates(
     grouping: ComparedGroups, drawn: Sequence[GroupDraws], metrics: Mapping[str, AgreementMetric], spec: AgreementSpec
 ) -> list[Estimate[AgreementGap]]:
-    """Return each group's gaps to the reference group, and for each metric that of the two groups farthest apart."""
+    """Return the gaps of each group to the reference group, and the gap of each metric's worst pair."""
     makers = [
         _GapMaker(grouping, drawn, position, metric, 1.0 - spec.confidence)
         for position, metric in enumerate(metrics.values())
@@ -239,13 +239,13 @@ _Test: TypeAlias = tuple[Callable[[float], Interval], FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class _GapMaker:
-    """Computes the gaps of one metric between groups of one grouping.
+    """Builder of one metric's gaps between the groups of one grouping.
 
     Parameters
     ----------
-    grouping, drawn : the groups, and their resamples.
+    grouping, drawn : the groups and their resamples.
     position, metric : the metric, and its position in the draws.
-    alpha : the level of a single test.
+    alpha : the level of one test.
     """
 
     grouping: ComparedGroups
@@ -255,7 +255,7 @@ class _GapMaker:
     alpha: float
 
     def records(self) -> Callable[[float], tuple[AgreementGap, ...]]:
-        """Return the gaps at any confidence: those to the reference group, then that of the groups farthest apart."""
+        """Return a function from a confidence to the gaps: to the reference group, and of the worst pair."""
         others = np.array(self.grouping.others, dtype=np.int64)
         to_reference = self.compare(others, np.full_like(others, self.grouping.reference))
         every_pair = self.compare(*np.triu_indices(len(self.drawn), 1))
@@ -267,7 +267,7 @@ class _GapMaker:
         return at
 
     def compare(self, first: IntArray, second: IntArray) -> Callable[[float], _Pairs]:
-        """Return the differences of pairs of groups at any confidence, with limits for each and for all together."""
+        """Return a function from a confidence to pairwise differences with individual and simultaneous limits."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         scores = self.drawn[0].variation.scores
         clustered = self.drawn[0].errors is not None
@@ -281,7 +281,7 @@ class _GapMaker:
         return at
 
     def _categories(self, first: IntArray, second: IntArray) -> _Test:
-        """Compare the people of every two groups: by the exact test of two rates, or by exchanging them."""
+        """Compare the people of every two groups by the exact test of two rates or by permutation."""
         tested = [self.metric.share is not None or group.variation.too_little(None) is None for group in self.drawn]
         level = self.alpha / max(1, len(first)) / MOST_FINDINGS
         gaps = [
@@ -302,11 +302,11 @@ class _GapMaker:
 
     @cached_property
     def values(self) -> tuple[PeopleValues, ...]:
-        """The values of the people of each group, whose mean is the metric."""
+        """The values of the people in each group, with the metric as their mean."""
         return tuple(people_values(self.metric, group.ratings, group.weight, group.count) for group in self.drawn)
 
     def _coefficients(self, first: IntArray, second: IntArray) -> _Test:
-        """Compare coefficients by their standard errors; of scores with what small groups may have missed of tails."""
+        """Compare coefficients by their standard errors; for scores, allow for unsampled tails in small groups."""
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
         stderr = np.array([group.stderr[self.position] for group in self.drawn])
         trials = np.array([group.dof[self.position] + 1.0 for group in self.drawn])
@@ -332,7 +332,7 @@ class _GapMaker:
         return at, p, np.hypot(stderr[first], stderr[second])
 
     def _unsampled_excess(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
-        """Return how much lower groups' values may be because of large errors that were not sampled."""
+        """Return how much lower groups' values could be because of large errors that were not sampled."""
         if not self.drawn[0].variation.scores:
             return np.zeros(len(groups))
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
@@ -343,7 +343,7 @@ class _GapMaker:
         return unseen_tail(value[groups], people[groups], own_excess, other, tail)
 
     def record(self, pairs: _Pairs, index: int) -> AgreementGap:
-        """Return the gap of one pair, whose second group is the reference."""
+        """Return the gap of a group to the reference group, the second group of the pair."""
         group, base = int(pairs.first[index]), int(pairs.second[index])
         low, high, joint_low, joint_high = (finite(float(end[index])) for end in (*pairs.limits, *pairs.joint))
         return self._gap(
@@ -362,10 +362,10 @@ class _GapMaker:
         )
 
     def worst(self, pairs: _Pairs) -> AgreementGap:
-        """Return the gap of the two groups farthest apart, among testable groups if any.
+        """Return the gap of the two groups with the largest difference, among testable pairs if there are any.
 
-        Its limits are those of the largest gap, so that its lower one may come from another pair, and a pair without
-        limits leaves the upper end open. The p-value is this pair's, adjusted for the choice among all pairs
+        Its limits are the limits of the largest gap, so the lower limit can come from another pair. If a pair has no
+        limits, there is no upper limit. The p-value belongs to this pair, adjusted for the choice among all pairs
         (Bonferroni).
         """
         without = np.isnan(pairs.joint.low) | np.isnan(pairs.joint.high)
@@ -388,7 +388,7 @@ class _GapMaker:
         return replace(record, against="worst_pair", p_value=p_value, status=status, **limits)
 
     def undefined(self, min_count: int) -> AgreementGap:
-        """Return the gap of a grouping in which no two groups can be compared."""
+        """Return the undefined gap of a grouping without two groups that can be compared."""
         status = shared("undefined", why=shared("two_groups_needed", least=min_count))
         return self._gap(against="worst_pair", n=sum(self.grouping.sizes), value=None, status=status)
 
@@ -401,7 +401,7 @@ class _GapMaker:
         return AgreementGap(kind="difference", **coordinates, **columns)
 
     def _why_not(self, pair: tuple[int, int]) -> Message:
-        """Return why the gap of two groups has no value, or no interval."""
+        """Return why the gap of two groups has no value or no interval."""
         for group in pair:
             drawn = self.drawn[group]
             if np.isnan(drawn.draws.estimate[self.position]):
@@ -415,7 +415,7 @@ class _GapMaker:
 
 
 def groupings_of_two(gaps: Sequence[AgreementGap]) -> set[str | None]:
-    """Return the groupings with two groups, whose worst pair is the gap to the reference group."""
+    """Return the groupings with two groups, for which the worst pair is the gap to the reference group."""
     others = {(gap.grouping, gap.group) for gap in gaps if gap.against == "reference"}
     names = [grouping for grouping, _ in others]
     return {name for name in names if names.count(name) == 1}

@@ -1,4 +1,4 @@
-"""The agreement findings: claims on raters and gaps, and notes."""
+"""The findings of the agreement audit: claims on raters and gaps, and notes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Metrics = Mapping[str, AgreementMetric]
 _Values = Mapping[tuple[str | None, str, str], float | None]
 
 SAME = 1e-12
-"""Values that differ by less are equal up to rounding."""
+"""The difference below which values are equal up to rounding."""
 
 
 def make_claims(
@@ -37,7 +37,7 @@ def make_claims(
 ) -> Iterator[Claim]:
     """Yield claims on the overall agreement and on every gap.
 
-    Between two groups the worst pair is the gap to the reference group, which appears once.
+    With two groups, the worst pair is the gap to the reference group, which gives only one claim.
     """
     everybody = [estimate for estimate in values if estimate.record.grouping is None]
     headline_names = {metric for each in everybody if is_headline(metrics[metric := each.record.metric], spec)}
@@ -73,7 +73,7 @@ def _gap_claims(
 
 
 def is_headline(metric: AgreementMetric, spec: AgreementSpec) -> bool:
-    """Tell whether a metric is a finding: a headline, or one requested by name."""
+    """Return whether a metric gives findings: a headline metric, or any metric if metrics were requested."""
     return metric.headline or spec.metrics is not None
 
 
@@ -101,16 +101,16 @@ def _family(gap: AgreementGap, groups: int) -> Message | None:
 
 
 def is_significant(gap: AgreementGap, spec: AgreementSpec) -> bool:
-    """Tell whether a gap is significant, adjusted over all tables of the run."""
+    """Return whether a gap is significant, adjusted over all tables of the run."""
     return gap.p_adjusted is not None and gap.p_adjusted <= 1.0 - spec.confidence
 
 
 def _sentence_by_significance(
     gap: AgreementGap, metric: AgreementMetric, *, several: bool
 ) -> dict[Significance, dict[str, str | Message | None]]:
-    """Return the sentence on a gap: less agreement if the metric measures only that, else a lower value.
+    """Return the sentence on a gap: less agreement if the metric measures only agreement, else a lower value.
 
-    Of several pairs, a significant gap may be that of another pair.
+    With several pairs, the significant gap can belong to another pair.
     """
     clear: dict[str, str | Message | None] = {"sentence_id": "less_agreement" if metric.direct else "lower"}
     if metric.moves_with and not metric.direct:
@@ -154,7 +154,7 @@ def agreement_notes(
     groupings: Sequence[ComparedGroups],
     spec: AgreementSpec,
 ) -> Iterator[Message]:
-    """Yield the notes."""
+    """Yield the notes on ratings, values and gaps."""
     yield from _rating_notes(rated, spec)
     differ = False
     for grouping in groupings:
@@ -182,7 +182,7 @@ def _undefined(values: Sequence[AgreementValue]) -> Iterator[Message]:
 
 
 def _rating_notes(rated: RatedPeople, spec: AgreementSpec) -> Iterator[Message]:
-    """Yield the scale of the ratings, missing ones, and a warning if two raters may use different words."""
+    """Yield notes on the scale, on missing ratings, and on raters with possibly different words."""
     if rated.scale == "binary":
         yield say("positive_rating", rating=rated.labels[1])
     elif spec.scale is None:
@@ -199,7 +199,7 @@ def _rating_notes(rated: RatedPeople, spec: AgreementSpec) -> Iterator[Message]:
 
 
 def _untested(grouping: str, gaps: Sequence[AgreementGap], metrics: Metrics) -> Iterator[Message]:
-    """Yield gaps with a value but no test, and why."""
+    """Yield notes on gaps with a value but without a test, with the reasons."""
     reasons: dict[Message, list[str]] = {}
     for gap in gaps:
         if gap.value is not None and gap.p_value is None:
@@ -229,7 +229,7 @@ def _by_group(gaps: Sequence[AgreementGap]) -> dict[tuple[str | None, str | None
 
 
 def _directions(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[Message]:
-    """Yield the groups for which some metrics are significantly higher than for the reference and others lower."""
+    """Yield the groups with some metrics significantly higher and some significantly lower than the reference's."""
     for (group, reference), tested in _by_group([gap for gap in gaps if is_significant(gap, spec)]).items():
         higher, lower = (_titles((g for g in tested if sign * (g.value or 0.0) > SAME), metrics) for sign in (1, -1))
         if higher and lower:
@@ -242,7 +242,7 @@ def _titles(gaps: Iterable[AgreementGap], metrics: Metrics) -> tuple[str, ...]:
 
 
 def _certainties(gaps: Sequence[AgreementGap], metrics: Metrics, spec: AgreementSpec) -> Iterator[Message]:
-    """Yield the groups with a significantly lower coefficient but no significantly lower raw agreement."""
+    """Yield the groups with significant gaps in coefficients but not in raw agreement."""
     for (group, reference), tested in _by_group([gap for gap in gaps if gap.p_adjusted is not None]).items():
         significant, direct = _significant_and_direct(tested, metrics, spec)
         more = _all_higher(significant, direct)
@@ -260,9 +260,9 @@ def _significant_and_direct(
 
 
 def _all_higher(significant: Sequence[AgreementGap], direct: Sequence[AgreementGap]) -> bool | None:
-    """Tell whether all gaps are positive.
+    """Return whether all gaps are positive (True) or negative (False).
 
-    None if they differ in sign, or raw agreement is clear.
+    Return None if the signs differ, or if the gap in raw agreement is significant.
     """
     signs = {(gap.value or 0.0) > 0 for gap in (*direct, *significant)}
     return None if len(signs) != 1 or any(gap in direct for gap in significant) else signs.pop()

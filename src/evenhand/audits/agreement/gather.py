@@ -1,4 +1,4 @@
-"""Read ratings from a table: positions of categories or scores, in one canonical order."""
+"""Read ratings from a table as positions of categories or as scores, in canonical order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evenhand.table.table import Table
 
 MOST_CATEGORIES = 200
 MOST_CELLS = 50_000_000
-"""The most cells (items times raters) of a table with one rating per row."""
+"""The maximum number of cells (items times raters) of a table with one rating per row."""
 
 TRANSFER = TransferLimit("the ratings, once", MOST_ROWS, REFUSED)
 """The most data that an engine sends to this process for an agreement audit."""
@@ -35,11 +35,11 @@ class RatedPeople:
     Parameters
     ----------
     scale : the kind of ratings.
-    labels : the categories, lowest first; empty for scores.
-    ratings : (people, raters) positions of categories, or scores; nan where missing.
-    weight : survey weights, or None.
-    groups : one cell per person.
-    dropped : people left out for a missing rating.
+    labels : the categories in rising order; empty for scores.
+    ratings : (people, raters) the positions of categories, or the scores; nan where missing.
+    weight : the survey weights, or None.
+    groups : the group codes of each person.
+    dropped : the number of people left out for a missing rating.
     raters : the names of the raters.
     cluster : the cluster of each person; None if people are independent.
     """
@@ -91,7 +91,7 @@ _Read: TypeAlias = tuple[list[Coded], tuple[str, ...], Cells, FloatArray | None,
 
 
 def _read_wide_table(table: Table, spec: AgreementSpec) -> _Read:
-    """Return the ratings of each rater, their names, and the groups, weights and clusters of the people."""
+    """Return each rater's ratings, the raters' names, and the people's groups, weights and clusters."""
     names = spec.raters or ()
     rows = table.coded_rows({f"rater {name}": name for name in names} | _cluster_column(table))
     return [rows.columns[f"rater {name}"] for name in names], names, rows.groups, rows.weight, _clusters(rows)
@@ -106,7 +106,7 @@ def _clusters(rows: CodedRows) -> IntArray | None:
 
 
 def _read_long_table(table: Table, spec: AgreementSpec) -> _Read:
-    """Read a table with one rating per row into items by raters, with gaps."""
+    """Read a table with one rating per row as items by raters, with gaps."""
     columns = {"item": str(spec.item), "rater": str(spec.rater), "rating": str(spec.rating)}
     rows = table.coded_rows(columns | _cluster_column(table))
     item, rater, rating = (rows.columns[role] for role in ("item", "rater", "rating"))
@@ -158,7 +158,7 @@ def _require_constant_within_items(
 
 
 def _values(coded: list[Coded]) -> list[Any]:
-    """Return the distinct values in order; refuse a mixture of text, numbers and truth values."""
+    """Return the distinct values in order; refuse mixed text, numbers and truth values."""
     kinds = {_kind(value) for column in coded for value in column.values}
     if not kinds:
         raise DataError("the raters' columns hold no ratings.")
@@ -177,7 +177,7 @@ def _kind(value: object) -> str:
 
 
 def _scale(values: list[Any], spec: AgreementSpec) -> Scale:
-    """Infer the scale of the ratings."""
+    """Return the scale inferred from the ratings and settings."""
     if spec.categories is not None:
         return "binary" if len(spec.categories) == 2 else "nominal"
     if len(values) <= 2 or spec.positive is not None:
@@ -186,7 +186,7 @@ def _scale(values: list[Any], spec: AgreementSpec) -> Scale:
 
 
 def _categories(values: list[Any], scale: Scale, spec: AgreementSpec) -> tuple[Any, ...]:
-    """Return the categories, lowest first; of two, the positive one is the second."""
+    """Return the categories in rising order; of two categories, the positive one is second."""
     categories: list[Any] = values
     if spec.categories is not None:
         listed = {label_of(value): value for value in spec.categories}

@@ -1,4 +1,4 @@
-"""The sentences of the agreement audit: findings, statuses, what was left out, and notes."""
+"""The sentences of the agreement audit: findings, statuses, omissions and notes."""
 
 from __future__ import annotations
 

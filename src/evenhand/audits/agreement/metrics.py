@@ -1,6 +1,6 @@
-"""The metrics of agreement by scale and number of raters, each a function of rating patterns and their weights.
+"""The metrics of agreement by scale and number of raters, as functions of rating patterns and weights.
 
-Names, meanings and possible limits of the metrics are in `core.metrics`, which other audits read too.
+Names, meanings and possible limits of the metrics are in `core.metrics`, which other audits use, too.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "interval")
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Distinct patterns of ratings, one array per rater: 0 and 1, positions of categories, or scores; nan if missing.
+    """Distinct rating patterns, one array per rater: 0 and 1, category positions, or scores; nan if missing.
 
     Parameters
     ----------
     raters : one array of patterns per rater.
     categories : the number of categories; 0 for scores.
-    spread : V of the spread-adjusted ICC, one for all groups.
+    spread : the variance V of the spread-adjusted ICC, the same for all groups.
     """
 
     raters: tuple[FloatArray, ...]
@@ -60,11 +60,13 @@ class AgreementMetric(Metric):
 
     Parameters
     ----------
-    evaluate : its value, of patterns and their weights (..., patterns).
-    kernel_name : its name in the kernel, which explains undefined values; None if it always has a value.
-    tolerates_missing : whether it accepts missing ratings.
-    form : for an intraclass correlation, its form.
-    share : for a linear function of observed agreement, its slope and intercept by number of categories.
+    evaluate : the function from patterns and their weights (..., patterns) to the metric.
+    kernel_name : the metric's name in the kernel, which explains undefined values; None if it needs no explanation
+        there.
+    tolerates_missing : whether the metric accepts missing ratings.
+    form : the form of an intraclass correlation, else None.
+    share : for a linear function of observed agreement, the function from the number of categories to slope and
+        intercept.
     """
 
     evaluate: Evaluate
@@ -75,7 +77,7 @@ class AgreementMetric(Metric):
 
     @property
     def compared(self) -> bool:
-        """Whether higher means more agreement, so that a gap has a direction."""
+        """Whether higher values mean more agreement, so that gaps have a direction."""
         return bool(self.limits)
 
     @property
@@ -128,7 +130,7 @@ def _itself(categories: int) -> tuple[float, float]:  # noqa: ARG001
 
 
 def _row(name: str, evaluate: Evaluate, kernel_name: str | None = None, **extra: Any) -> AgreementMetric:
-    """Return the shared row of a metric with its computation."""
+    """Return the shared definition of a metric with its computation."""
     shared = {item.name: getattr(AGREEMENT_METRICS[name], item.name) for item in fields(Metric)}
     return AgreementMetric(**{**shared, "evaluate": evaluate, "kernel_name": kernel_name, **extra})
 
@@ -250,13 +252,13 @@ METRICS: dict[str, AgreementMetric] = {
     for raters in (3, 2)
     for name, metric in metrics_for(scale, raters).items()
 }
-"""All metrics by name; of several forms by scale, the first."""
+"""All metrics by name; a metric with several forms by scale has its first form."""
 
 
 def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> Undefined | None:
     """Return why a metric of these ratings is undefined.
 
-    None if the reason is missing ratings.
+    Return None if the reason is missing ratings.
     """
     if ratings.missing and not metric.tolerates_missing:
         return None
@@ -267,10 +269,10 @@ def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray)
 
 
 def values_of(metrics: Sequence[AgreementMetric], ratings: Ratings, weight: FloatArray) -> FloatArray:
-    """Return metrics (..., M) of patterns with weights (..., patterns); nan where undefined."""
+    """Return the metrics (..., metrics) of patterns with weights (..., patterns); nan where undefined."""
     undefined = np.full(weight.shape[:-1], np.nan)
     by_form: dict[str, FloatArray] = {}
-    if ratings.missing and any(metric.form is not None for metric in metrics):  # one fit gives all forms
+    if ratings.missing and any(metric.form is not None for metric in metrics):  # a single fit gives all forms
         by_form = kernel.panel_of(*ratings.raters, weight=weight).iccs()
 
     def value(metric: AgreementMetric) -> FloatArray:

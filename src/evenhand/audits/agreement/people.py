@@ -1,4 +1,4 @@
-"""Agreement of categories as a mean over people: the value of each person, and the comparison of two groups."""
+"""Agreement of categories as a mean over people: people's values, and the comparison of two groups."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST_NUMBERS = 4_000_000  # in one evaluation
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PeopleValues:
-    """The value of a person with each pattern of ratings, whose weighted mean is a metric.
+    """The values of people by rating pattern, with a metric as their weighted mean.
 
     Parameters
     ----------
     values : (patterns,) the values.
     count : (patterns,) the number of people.
-    weight : (patterns,) the weight of each of them.
-    bounds : the least and the largest possible value; None if unknown.
+    weight : (patterns,) the weight of each person.
+    bounds : the smallest and the largest possible value; None if unknown.
     """
 
     values: FloatArray
@@ -34,16 +34,16 @@ class PeopleValues:
 
     @property
     def are_rates(self) -> bool:
-        """Whether people either agree or do not, all with one weight."""
+        """Whether each value is full agreement or none, with equal weights."""
         return self.bounds is not None and bool(np.isin(self.values, self.bounds).all() and np.ptp(self.weight) == 0)
 
     @property
     def width(self) -> float:
-        """The largest possible difference of two groups; coefficients lie between -1 and 1."""
+        """The largest possible difference between two groups; coefficients lie between -1 and 1."""
         return 2.0 if self.bounds is None else self.bounds[1] - self.bounds[0]
 
     def compare(self, other: PeopleValues, level: float) -> PeopleGap | None:
-        """Return the difference of this group and another, with its test; None where a value is undefined.
+        """Return the difference between this group and another with its test, or None if a value is undefined.
 
         Parameters
         ----------
@@ -68,14 +68,14 @@ def people_values(metric: AgreementMetric, ratings: Ratings, weight: FloatArray,
     """Return the value of a person with each pattern.
 
     A share of agreeing pairs of ratings, or a linear function of it, is a mean over people. Any other metric f is a
-    ratio of means: a person's value is f + W df/dw, W the sum of the weights w (the infinitesimal jackknife). It is
-    homogeneous of degree 0 in the weights, so that the weighted mean of the values is f.
+    ratio of means, and a person's value is f + W df/dw, with W the sum of the weights w (the infinitesimal jackknife).
+    Because f is homogeneous of degree 0 in the weights, the weighted mean of the values is f.
 
     Parameters
     ----------
     metric : the metric.
     ratings : the patterns.
-    weight, count : (patterns,) the summed weight, and the number of people, of each.
+    weight, count : (patterns,) the summed weight and the number of people of each pattern.
 
     References
     ----------
@@ -94,7 +94,7 @@ def people_values(metric: AgreementMetric, ratings: Ratings, weight: FloatArray,
 
 
 def agreeing_pairs(ratings: Ratings) -> FloatArray:
-    """Return (categories, patterns) the share of the pairs of ratings of a person that agree on a category."""
+    """Return the share of a person's pairs of ratings that agree on a category (categories, patterns)."""
     given = np.stack(ratings.raters)
     rated = (~np.isnan(given)).sum(axis=0)
     chosen = np.stack([(given == category).sum(axis=0) for category in range(ratings.categories)])
@@ -106,7 +106,7 @@ def _parts(patterns: int) -> list[IntArray]:
 
 
 def _slopes(metric: AgreementMetric, ratings: Ratings, weight: FloatArray, part: IntArray) -> FloatArray:
-    """Return W df/dw for some patterns, by differences on both sides."""
+    """Return W df/dw for a part of the patterns, by central differences."""
     step = _STEP * weight[part] * np.eye(len(weight))[part].T
     up, down = (metric.evaluate(ratings, weight + sign * step.T) for sign in (1.0, -1.0))
     with np.errstate(all="ignore"):

@@ -16,17 +16,17 @@ from evenhand.core.result import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementValue(Value):
-    """One metric of a group, or of everybody."""
+    """A metric of a group or of all people."""
 
     method: str = column("what the interval rests on", reveals="name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementGap(Gap):
-    """A group's metric less another's, and the test that they are equal.
+    """A group's metric minus another group's, with the test of equality.
 
-    `joint_low` and `joint_high` hold for all groups of the grouping together, as do those of the worst pair, which
-    limit the largest gap. `p_adjusted` is for all tables of the run.
+    `joint_low` and `joint_high` are simultaneous over all groups of the grouping; for the worst pair, they are limits
+    of the largest gap. `p_adjusted` is adjusted for all tables of the run.
     """
 
     method: str = column("what the interval rests on", reveals="name")
@@ -35,7 +35,7 @@ class AgreementGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRecord(Record):
-    """The number of a group's people with a pair of two raters' categories; empty for scores and more raters."""
+    """The number of people with a pair of two raters' categories; there are none for scores or more raters."""
 
     grouping: str | None = column("the grouping; null for everybody", reveals="name")
     group: str = column("the group; '(overall)' for everybody", reveals="name")
@@ -51,7 +51,7 @@ class AgreementResult(Result):
     Parameters
     ----------
     values, gaps, counts : the tables, as records.
-    scale : what the ratings were taken for.
+    scale : the scale of the ratings.
     raters : the names of the raters.
     """
 
@@ -68,5 +68,5 @@ class AgreementResult(Result):
 
     @property
     def metrics(self) -> Mapping[str, AgreementMetric]:
-        """The rows of the metrics that these ratings allow."""
+        """The metrics that these ratings allow."""
         return metrics_for(self.scale, len(self.raters))

@@ -1,4 +1,4 @@
-"""The agreement part of a report: charts, tables and how the numbers were computed."""
+"""The report section on agreement: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _tables(result: AgreementResult) -> Iterator[DisplayTable]:
 
 
 def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figure]:
-    """Yield the figure of gaps to the reference group, where there are any."""
+    """Yield the figure of gaps to the reference group, if there are any."""
     panels = gap_panels(result, grouping)
     gaps = result.rows("gaps", grouping=grouping, against="reference")
     if not panels:
@@ -97,7 +97,7 @@ def _gap_figure(result: AgreementResult, grouping: str | None) -> Iterator[Figur
 
 
 def _agreement_itself(result: AgreementResult, drawn: Collection[str]) -> str:
-    """Say which of the metrics drawn measure agreement and nothing else."""
+    """Return a sentence on which of the drawn metrics measure agreement and nothing else."""
     direct = [metric.title for name, metric in result.metrics.items() if metric.direct and name in drawn]
     measure = "measure" if len(direct) > 1 else "measures"
     return f" Only {' and '.join(direct)} {measure} agreement itself." if direct else ""
@@ -118,7 +118,7 @@ def _parts_in_words(result: AgreementResult, grouping: str | None) -> str:
 
 
 def methods(result: AgreementResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     for name in dict.fromkeys(record.metric for record in result.values):
         metric = result.metrics[name]
         yield Method(f"{metric.title} ({name})", f"{metric.formula}.", metric.reference)

@@ -69,7 +69,7 @@ class AgreementSpec(Spec):
 
     @property
     def is_long(self) -> bool:
-        """Whether a row of the table is one rating instead of one person."""
+        """Whether a row of the table is one rating, not one person."""
         return self.raters is None
 
     def known_metrics(self) -> Mapping[str, AgreementMetric]:

@@ -1,4 +1,4 @@
-"""Small counts of an agreement audit: pairs of ratings."""
+"""Rules for small counts in an agreement audit: pairs of ratings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evenhand.core.withhold import Withholder
 
 
 class AgreementWithholder(Withholder[AgreementSpec]):
-    """Treats every number as a count of pairs of ratings."""
+    """Withholder that treats every number as a count of pairs of ratings."""
 
     places: ClassVar[tuple[str, ...]] = ("first", "second")
     balances: ClassVar[tuple[str, ...]] = ("prevalence_index", "bias_index")
 
     def part(self, _table: str, _record: Record) -> str:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         return "ratings"
 
 

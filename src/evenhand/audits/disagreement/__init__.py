@@ -1,4 +1,4 @@
-"""Disagreement: what do the people affected think, if they only say "I agree" or "I disagree"?"""
+"""Disagreement: fairness as seen by affected people who answer "I agree" or "I disagree"."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The disagreement audit: a table and settings in, a result out."""
+"""The disagreement audit: compute a result from a table and settings."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from evenhand.table.table import Table
 
 @audit_function(DisagreementSpec)
 def disagreement(table: Table, **settings: Any) -> DisagreementResult:
-    """Ask what the people affected think of a system's decisions, when all they say is whether they agree.
+    """Measure fairness as seen by affected people, who only state whether they agree with decisions.
 
-    The system gives each case a label y; a critic has a label z in mind that nobody sees, and says whether the two are
-    the same. From that follow six metrics of fairness between groups of cases: three exactly (statistical parity,
-    calibration, accuracy equality), and three up to sharp bounds (equal opportunity, predictive equality, overall
-    misclassification), which with two labels are exact too.
+    The system gives each case a label y. A critic has an unobserved label z in mind, and answers whether the two are
+    the same. These answers determine six metrics of fairness between groups of cases: three exactly (statistical
+    parity, calibration, accuracy equality), and three up to sharp bounds (equal opportunity, predictive equality,
+    overall misclassification), which are exact with two labels.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def run(table: Table, spec: DisagreementSpec) -> Draft[DisagreementResult]:
 def _records_by_table(
     panel: Panel, grouping: Grouping, compared: AnswerSet, spec: DisagreementSpec
 ) -> Iterator[tuple[str, Iterable[Any]]]:
-    """Yield the records by one grouping: of all critics, of each kind of critics, and of each critic."""
+    """Yield the records by one grouping for all critics, for each kind of critics, and for each critic."""
     metrics = computed_metrics(spec.answers.tolerance)
     everybody = compared if all(grouping.compared) else answer_set(panel, grouping, compared=False)
     for kind, stakeholder in enumerate((None, *panel.stakeholders)):
@@ -148,7 +148,7 @@ def _records_by_table(
 
 
 class DisagreementLive:
-    """The gaps of the metrics of fairness while answers arrive, without findings and notes."""
+    """Live gaps of the metrics of fairness while answers arrive, without findings and notes."""
 
     def titles(self) -> list[str]:
         """Return the titles of the headline metrics."""

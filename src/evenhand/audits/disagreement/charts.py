@@ -28,20 +28,20 @@ RATES = ("statistical_parity", "calibration", *INDEFINITE[:2], *TOLERANT[:1])
 
 
 def distinct_metrics(gaps: Iterable[DisagreementGap]) -> list[str]:
-    """Return the metrics with a separate gap, in a fixed order."""
+    """Return the metrics with a gap of their own, in a fixed order."""
     distinct = {gap.metric for gap in gaps if gap.same_as is None}
     return [metric for metric in METRICS if metric in distinct]
 
 
 def gap_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel of the gap of every metric as seen by all critics."""
+    """Return the panel of every metric's gap as seen by all critics."""
     end = max((gap.high or gap.upper or 0.0 for gap in result.rows("gaps", stakeholder=None)), default=0.0)
     gaps = result.rows("gaps", grouping=grouping, stakeholder=None)
     return _gap_panel(gaps, [ALL], grouping, domain=(0.0, end) if end else None)
 
 
 def stakeholder_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel of the gap of every metric as seen by each kind of critics."""
+    """Return the panel of every metric's gap as seen by each kind of critics."""
     gaps = result.rows("gaps", grouping=grouping)
     kinds = _kinds(gaps)
     return _gap_panel(gaps, [ALL, *kinds], grouping) if kinds else []
@@ -65,7 +65,7 @@ def _gap_panel(
 
 
 def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel of each kind of critics' agreement with the decisions on each group."""
+    """Return the panel of agreement with the decisions on each group, by kind of critics."""
     metric = "tolerant_accuracy" if result.spec.answers.tolerance else "accuracy_equality"
     rates = result.rows("values", grouping=grouping, metric=metric)
     groups, kinds = _largest(rates), _kinds(rates)
@@ -74,7 +74,7 @@ def agreement_panels(result: DisagreementResult, grouping: str | None) -> list[A
 
 
 def pair_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:  # noqa: ARG001 - pairs have no groups
-    """Return a panel of the shares of pairs of like cases, by all critics and each kind of critics."""
+    """Return the panel of shares of pairs of like cases, by all critics and by kind of critics."""
     rows = [_row(r, METRICS[r.metric].title, r.stakeholder or ALL) for r in result.pairs if r.value is not None]
     kinds, titles = _kinds(result.pairs), list(dict.fromkeys(METRICS[r.metric].title for r in result.pairs))
     shown = [row for row in rows if row["series"] in (ALL, *kinds)]
@@ -108,7 +108,7 @@ def _largest(rates: Sequence[DisagreementValue]) -> list[str]:
 
 
 def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, series: str) -> dict[str, Any]:
-    """Return a chart's row for a gap or rate: its exact number, or its open range."""
+    """Return a chart row for a gap or rate: its exact value, or its open range."""
     bounds = open_range(record)
     return {
         **forest_row(record, label, series),
@@ -121,7 +121,7 @@ def _row(record: DisagreementGap | DisagreementValue | PairRecord, label: str, s
 def _bounds_panel(
     rows: list[dict[str, Any]], order: list[str], series: list[str], title: str, **options: Any
 ) -> list[Forest]:
-    """Return thick bars for open ranges, thin lines for intervals, points for exact numbers."""
+    """Return a panel with thick bars for open ranges, thin lines for intervals, and points for exact values."""
     shown_rows = [row for row in rows if row["series"] in series and (row["value"] is not None or row["open"])]
     options = {"percent": True} | options
     return [forest(shown_rows, title=title, order=order, series=series, thin=True, **options)] if shown_rows else []
@@ -131,9 +131,9 @@ def _bounds_panel(
 
 
 def critic_panels(result: DisagreementResult, grouping: str | None) -> list[Any]:
-    """Return a panel per metric of true gaps, estimates and bounds over critics, then of estimation errors.
+    """Return one panel per metric of true gaps, estimates and bounds over critics, and panels of estimation errors.
 
-    Metrics left open by a critic's answers come first, then how often the critic agrees.
+    Metrics that the answers only bound come first, and then the agreement rate.
     """
     metric_names = distinct_metrics(result.gaps)
     metrics = [metric for metric in (*INDEFINITE, "accuracy_equality", "tolerant_accuracy") if metric in metric_names]
@@ -162,7 +162,7 @@ def critic_panels(result: DisagreementResult, grouping: str | None) -> list[Any]
 
 
 def _over_critics(gaps: Sequence[CriticGap], title: str) -> Curve:
-    """Return the estimate of each critic with its bounds, and the true gap where it is known and differs."""
+    """Return the chart of each critic's estimate with bounds, and the true gap if it is known and can differ."""
     rows: list[dict[str, Any]] = [
         {"series": "Estimate", "x": number, "y": gap.value, "low": gap.lower, "high": gap.upper}
         for number, gap in enumerate(gaps, 1)
@@ -188,7 +188,7 @@ def _over_critics(gaps: Sequence[CriticGap], title: str) -> Curve:
 def _errors(result: DisagreementResult, grouping: str | None, metric: str) -> list[dict[str, Any]]:
     """Return the distribution of a metric's absolute errors over the critics.
 
-    It is empty without errors.
+    It is empty if all errors are 0.
     """
     gaps = result.rows("critics", grouping=grouping, metric=metric)
     errors = [abs(gap.error) for gap in gaps if gap.error is not None]

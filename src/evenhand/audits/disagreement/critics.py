@@ -1,4 +1,4 @@
-"""Differences among critics: single critics, and kinds of critics."""
+"""Differences between critics: single critics, and kinds of critics."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NO_TEST = say("no_test")
 def critic_gaps(
     panel: Panel, heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec
 ) -> list[CriticGap]:
-    """Return every critic's gaps on the groups of one grouping."""
+    """Return every critic's gaps between the groups of one grouping."""
     answers = heard.answers
     masses = answers.by_critic()
     rng = data_rng(4, answers.answer, answers.critic)
@@ -118,7 +118,7 @@ def _critic_gap(record: DisagreementGap, panel: Panel, critic: int) -> CriticGap
 
 
 def truth_records(critics: Sequence[CriticGap], metrics: Sequence[FeedbackMetric]) -> Iterator[TruthRecord]:
-    """Yield the estimation errors of single critics' gaps, by one grouping."""
+    """Yield the estimation errors of single critics' gaps, for one grouping."""
     grouping = critics[0].grouping or ""
     for metric in metrics:
         errors = [(r.error, r.truth, r.lower, r.upper) for r in critics if r.metric == metric and r.error is not None]
@@ -144,11 +144,12 @@ def _critic_limits(
     spec: DisagreementSpec,
     rng: np.random.Generator,
 ) -> list[FloatArray]:
-    """Return for each metric (2, critics) the limits of every critic's gap over a sample of cases.
+    """Return for each metric the limits (2, critics) of every critic's gap, with cases as a sample.
 
-    A critic's answers are independent given the critic, so cases are resampled by drawing the cells. The limits
-    are those of `gap_intervals`, method 'cells', with two simplifications for speed: the two-sided quantile for both
-    bounds, which is conservative, and no search for the smallest gap of a pair, so that the low limit may be too low.
+    A critic's answers are independent, conditional on the critic, so cases are resampled by drawing the cells. The
+    limits are the limits of `gap_intervals` (method 'cells') with two simplifications for speed: both bounds use the
+    two-sided quantile, which is conservative, and the smallest gap of a pair is not searched for, so the lower limit
+    may be too low.
     """
     distinct = list(dict.fromkeys(same_gap_metric(metric, feedback.labels, spec.bounds) for metric in metrics))
     draws = min(spec.resamples, MOST_DRAWS)
@@ -170,7 +171,7 @@ def _critic_limits(
 def _limits(
     masses: FloatArray, resampled: FloatArray, feedback: Feedback, metric: FeedbackMetric, spec: DisagreementSpec
 ) -> FloatArray:
-    """Return (2, critics) the limits of one metric's gap; nan where the answers do not vary."""
+    """Return the limits (2, critics) of one metric's gap; nan where the answers do not vary."""
     with np.errstate(all="ignore"):
         observed = rates(masses, feedback, metric, bounds=spec.bounds, closed=True)
         largest, behind = differences(observed), numbers_of(masses, feedback, metric)
@@ -202,7 +203,7 @@ def _limits(
 
 
 def stakeholder_gaps(panel: Panel, heard: AnswerSet, spec: DisagreementSpec) -> Iterator[Estimate[StakeholderGap]]:
-    """Yield the differences of every two kinds of critics by one grouping, with tests adjusted for their number."""
+    """Yield the differences between every two kinds of critics by one grouping, with adjusted tests."""
     if panel.stakeholder is None:
         return
     kind = panel.stakeholder[heard.critics]
@@ -215,7 +216,7 @@ def stakeholder_gaps(panel: Panel, heard: AnswerSet, spec: DisagreementSpec) -> 
 
 
 def compared_metrics(feedback: Feedback) -> tuple[FeedbackMetric, ...]:
-    """Return the metrics with compared gaps: those that the answers make exact, without duplicates."""
+    """Return the metrics with compared gaps: the metrics that the answers determine exactly, without duplicates."""
     if feedback.tolerance:
         return TOLERANT
     exact: tuple[FeedbackMetric, ...] = ("calibration", "accuracy_equality")
@@ -274,7 +275,7 @@ def _stakeholder_gap(
     cell: tuple[int, ...],
     confidence: float,
 ) -> StakeholderGap:
-    """Return the difference of two kinds of critics in a rate of disagreement or in a gap, at a confidence."""
+    """Return the difference between two kinds of critics in a rate of disagreement or in a gap, at a confidence."""
     comparison, is_rate = comparison_at(confidence), metric == DISAGREEMENT
     values = comparison.disagreement if is_rate else comparison.gaps
     lower, upper, low, high, t, p = (
@@ -323,7 +324,7 @@ def _adjusted(estimates: list[Estimate[StakeholderGap]]) -> Iterator[Estimate[St
 
 
 def pair_records(panel: Panel, spec: DisagreementSpec) -> tuple[list[PairRecord], list[CriticPairRecord]]:
-    """Return the shares of pairs of like cases: of all critics, of each kind of critics, and of each critic."""
+    """Return the shares of pairs of like cases for all critics, for each kind of critics, and for each critic."""
     if panel.traits is None or spec.like is None:
         return [], []
     answers = _all_answers(panel, panel.answer, panel.feedback)
@@ -373,7 +374,7 @@ def _all_answers(panel: Panel, answer: IntArray, feedback: Feedback) -> Answers:
 def _pair_shares(
     pairs: LikePairs, own_pairs: LikePairs | None, any_pair: float, spec: DisagreementSpec
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each share of some pairs."""
+    """Yield the columns of each share of pairs."""
     for metric in PAIR_METRICS:
         share = pairs.share(metric, spec.confidence, cases_are_all=spec.answers.cases == "all")
         lower, upper, low, high = (finite(end) for end in share)

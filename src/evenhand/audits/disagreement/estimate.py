@@ -1,4 +1,4 @@
-"""Rates of groups and gaps between them, with bounds and intervals."""
+"""Rates of groups and gaps between groups, with bounds and intervals."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _HURDLES = {
 def value_records(
     heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec
 ) -> Iterator[DisagreementValue]:
-    """Yield every rate of some critics."""
+    """Yield every rate as seen by a set of critics."""
     answers, masses = heard.answers, heard.answers.masses()
     counts = np.bincount(
         answers.stratum[answers.case], minlength=answers.groups * answers.feedback.labels
@@ -105,7 +105,7 @@ def _value_records(
 
 
 def middle(lower: float | None, upper: float | None) -> float | None:
-    """Return the middle of two bounds, exactly where they are equal."""
+    """Return the middle of two bounds; it is exact if they are equal."""
     return None if lower is None or upper is None else (lower + upper) / 2
 
 
@@ -120,7 +120,7 @@ def _rate_status(reason: UndefinedRate, limit: float) -> Message:
 def _rate_limits(
     heard: AnswerSet, metrics: Sequence[FeedbackMetric], plan: Resampling, spec: DisagreementSpec
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield for each metric the limits (groups, columns) of its rates: nan without variation, infinite if unknown."""
+    """Yield the limits of each metric's rates (groups, labels): nan without variation, infinite if unknown."""
     answers = heard.answers
     statistic = partial(_rate_ends, answers.feedback, tuple(metrics), spec.bounds)
     drawn: Draws | CrossedDraws
@@ -143,7 +143,7 @@ def _rate_limits(
 def _rate_ends(
     feedback: Feedback, metrics: tuple[FeedbackMetric, ...], bounds: Bounds, masses: FloatArray
 ) -> FloatArray:
-    """Return the lower ends of all rates, then the upper ones."""
+    """Return the lower bounds of all rates, and then the upper bounds."""
     every = [rates(masses[..., 0, :, :, :], feedback, metric, bounds=bounds, closed=True) for metric in metrics]
     lowers = [metric_rates.lower.reshape(*metric_rates.lower.shape[:-2], -1) for metric_rates in every]
     uppers = [metric_rates.upper.reshape(*metric_rates.upper.shape[:-2], -1) for metric_rates in every]
@@ -151,9 +151,9 @@ def _rate_ends(
 
 
 def _rate_interval(ends: FloatArray, stderr: FloatArray, confidence: float) -> tuple[float, float]:
-    """Return the limits of one rate by Imbens and Manski, on the logit scale so that they stay in (0, 1).
+    """Return the Imbens-Manski limits of one rate, on the logit scale so that they stay in (0, 1).
 
-    The limits are -inf and inf for a rate that is undefined in too many resamples, and nan for one that does not vary.
+    The limits are -inf and inf if the rate is undefined in too many resamples, and nan if it does not vary.
     """
     lower, upper = (float(end) for end in ends)
     if np.isnan(lower):
@@ -169,7 +169,7 @@ def _rate_interval(ends: FloatArray, stderr: FloatArray, confidence: float) -> t
 
 
 def _shift_logit(rate: float, by: float) -> float:
-    """Return a rate shifted on the logit scale; rates of 0 and 1 stay."""
+    """Return a rate shifted on the logit scale; rates of 0 and 1 are unchanged."""
     if not 0.0 < rate < 1.0:
         return rate
     odds = rate / (1.0 - rate) * float(np.exp(np.clip(by / (rate * (1.0 - rate)), -500.0, 500.0)))
@@ -182,7 +182,7 @@ def _shift_logit(rate: float, by: float) -> float:
 def gap_estimates(
     heard: AnswerSet, metrics: Sequence[FeedbackMetric], spec: DisagreementSpec
 ) -> tuple[list[Estimate[DisagreementGap]], dict[FeedbackMetric, GapInterval]]:
-    """Return the gaps of some critics, or why there are none, and their intervals."""
+    """Return the gaps and their intervals, or undefined gaps with the reason."""
     why = heard.why_not_compared(spec.min_count)
     if why is not None:
         undefined = [undefined_gap(heard, metric, heard.n, why, spec.bounds) for metric in metrics]
@@ -204,14 +204,14 @@ def gap_estimates(
 
 
 def _constant_estimate(record: DisagreementGap) -> Estimate[DisagreementGap]:
-    """Return an estimate without limits at any confidence."""
+    """Return an estimate with the same record at every confidence."""
     return Estimate(record, lambda _: record)
 
 
 def _gap_estimate(
     heard: AnswerSet, observed: FeedbackGap, interval: GapInterval, spec: DisagreementSpec
 ) -> Estimate[DisagreementGap]:
-    """Return one gap, with limits at any confidence from one bootstrap."""
+    """Return one gap, with limits at any confidence from the same bootstrap."""
     own_labels, truth = heard.truth_for(observed.metric), None
     if own_labels is not None:
         truth = finite(float(gap(own_labels.masses(), own_labels.feedback, observed.metric).estimate))
@@ -227,10 +227,10 @@ def _gap_estimate(
 def observed_gaps(
     masses: FloatArray, feedback: Feedback, metrics: Sequence[FeedbackMetric], bounds: Bounds
 ) -> dict[FeedbackMetric, FeedbackGap]:
-    """Return the gaps with lower bounds that also hold for the critics' own labels.
+    """Return the gaps with lower bounds that are also valid for the critics' own labels.
 
-    When nobody agrees with a label, critics may never have it in mind. Its rate is then undefined and not part of the
-    gap, so that the lower bound must not depend on it: the bound for a mass that may be tiny does not.
+    If no critic agrees with a label, critics may never have it in mind. Then its rate is undefined and not part of the
+    gap, so the lower bound must not depend on it. The bound for a label with an arbitrarily small mass satisfies this.
     """
     gaps: dict[FeedbackMetric, FeedbackGap] = {}
     for metric in metrics:
@@ -250,7 +250,7 @@ def observed_gaps(
 def gap_record(
     heard: AnswerSet, observed: FeedbackGap, n: int, limits: tuple[float, float], bounds: Bounds
 ) -> DisagreementGap:
-    """Return the record of a single gap."""
+    """Return the record of one gap."""
     lower, upper = finite(float(observed.lower)), finite(float(observed.upper))
     if upper is None:
         return undefined_gap(heard, observed.metric, n, say("no_common_label"), bounds)
@@ -296,14 +296,14 @@ def undefined_gap(heard: AnswerSet, metric: FeedbackMetric, n: int, why: Message
 
 
 def _identified(observed: FeedbackGap) -> str:
-    """Return whether a gap is definite, exact or bounded."""
+    """Return the identification of a gap: 'definite', 'exact' or 'bounded'."""
     if not bool(observed.exact):
         return "bounded"
     return "definite" if observed.metric in (*DEFINITE, *TOLERANT) else "exact"
 
 
 def same_gap_metric(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMetric:
-    """Return the metric whose gap is the same number by these bounds: itself, or another."""
+    """Return the metric with the same gap under these bounds: the metric itself, or another."""
     return same_gap(metric, labels) if bounds == "sharp" else metric
 
 
@@ -318,9 +318,9 @@ def _same_as(metric: FeedbackMetric, labels: int, bounds: Bounds) -> FeedbackMet
 def plan_records(
     heard: AnswerSet, intervals: dict[FeedbackMetric, GapInterval], spec: DisagreementSpec
 ) -> Iterator[AnswerPlan]:
-    """Yield the answers needed to narrow the intervals to the required width.
+    """Yield the numbers of answers needed to narrow the intervals to the required width.
 
-    Equal gaps appear once.
+    Equal gaps appear only once.
     """
     target = spec.answers.target_width
     if target is None:

@@ -23,7 +23,7 @@ from evenhand.messages import Argument, Message
 from evenhand.messages.shared import say as shared
 
 LEAST_CRITICS = 5
-"""The number of critics below which there is no verdict, whatever the interval: they may all agree by chance."""
+"""The number of critics below which there is no verdict, because few critics may all agree by chance."""
 FEW = 20
 """The number of critics or cases below which bootstrap standard errors are too small."""
 _NAMED, _NAMED_LABELS = 3, 5
@@ -36,9 +36,9 @@ def make_claims(
     stakeholders: Sequence[Estimate[StakeholderGap]],
     spec: DisagreementSpec,
 ) -> Iterator[Claim]:
-    """Yield a claim for every gap, and for each grouping one on two kinds of critics that differ.
+    """Yield a claim for every gap, and a claim for each grouping on two kinds of critics that differ.
 
-    Without a threshold the gaps of all critics are headlines; equal gaps appear once.
+    Without a threshold, the gaps of all critics are headlines; equal gaps appear only once.
     """
     rates = {(r.grouping, r.stakeholder, r.metric, r.label, r.group): r.value for r in values}
     for estimate in gaps:
@@ -73,14 +73,14 @@ def make_claims(
 
 
 def _sentence_id(gap: DisagreementGap, values: Iterable[DisagreementValue]) -> str:
-    """Return the sentence on a gap: of its metric, or of what the answers leave open."""
+    """Return the id of the sentence on a gap: of its metric, or of bounds."""
     if gap.identified != "bounded":
         return gap.metric
     return "bounded_either" if goes_either_way(gap, values) else "bounded"
 
 
 def goes_either_way(gap: DisagreementGap, values: Iterable[DisagreementValue]) -> bool:
-    """Tell whether the answers leave open which of the two groups of a gap has the higher rate."""
+    """Return whether the answers leave open which of a gap's two groups has the higher rate."""
     place = attrgetter("grouping", "stakeholder", "metric", "label")
     rates = {rate.group: rate for rate in values if place(rate) == place(gap)}
     higher, lower = rates.get(gap.group or ""), rates.get(gap.reference or "")
@@ -96,7 +96,7 @@ def _gap_arguments(gap: DisagreementGap | StakeholderGap) -> dict[str, Argument]
 
 
 def _largest_gap_message(gap: DisagreementGap) -> Message | None:
-    """Return where the gap may be largest, if only bounds are known."""
+    """Return a sentence on the groups and label of the largest possible gap, if only bounds are known."""
     if gap.identified != "bounded":
         return None
     groups = {"group": gap.group, "reference": gap.reference}
@@ -111,7 +111,7 @@ def _too_few(critics: int) -> Message | None:
 
 
 def _stakeholder_claims(rows: Sequence[Estimate[StakeholderGap]], spec: DisagreementSpec) -> Iterator[Claim]:
-    """Yield the clearest difference between two kinds of critics by one grouping."""
+    """Yield the claim on the clearest difference between two kinds of critics by one grouping."""
     tested = [e for e in rows if e.record.p_adjusted is not None]
     untested = [e.record for e in rows if e.record.p_adjusted is None and e.record.value != 0]
     if tested:
@@ -123,11 +123,11 @@ def _stakeholder_claims(rows: Sequence[Estimate[StakeholderGap]], spec: Disagree
 def _tested_claim(
     tested: Sequence[Estimate[StakeholderGap]], untested: Sequence[StakeholderGap], level: float
 ) -> Claim:
-    """Return the claim of the comparison with the least p-value.
+    """Return the claim on the comparison with the smallest p-value.
 
-    The kind that disagrees more comes first.
+    The kind with more disagreement comes first.
 
-    The p-value of the claim is adjusted for all comparisons it was chosen from.
+    The claim's p-value is adjusted for all comparisons that it was chosen from.
     """
     clearest = min(tested, key=lambda estimate: _clearness(estimate.record))
     if (clearest.record.value or 0.0) < 0:
@@ -169,7 +169,7 @@ def _kinds_claim(sentence_id: str, estimate: Estimate[StakeholderGap], asides: S
 
 
 def _not_tested(records: Sequence[StakeholderGap]) -> list[Message]:
-    """Return which differences could not be tested, since they are not known to be nonzero."""
+    """Return sentences on the differences that could not be tested."""
     if not records:
         return []
     parts, more = tuple(map(_join_titles, records[:_NAMED])), len(records) - _NAMED
@@ -189,12 +189,12 @@ def _join_titles(record: StakeholderGap) -> Message:
 
 
 def _without_numbers(record: StakeholderGap) -> StakeholderGap:
-    """Return a comparison without numbers, for a sentence that nothing was shown."""
+    """Return a comparison without numbers, for the sentence that no difference was shown."""
     return replace(record, value=None, low=None, high=None, lower=None, upper=None, statistic=None, status=OK)
 
 
 def _swap_sides(record: StakeholderGap) -> StakeholderGap:
-    """Return the same comparison with its sides swapped."""
+    """Return the comparison with its two sides swapped."""
 
     def minus(number: float | None) -> float | None:
         return None if number is None else -number
@@ -220,7 +220,7 @@ def _swap_sides(record: StakeholderGap) -> StakeholderGap:
 def panel_notes(
     panel: Panel, spec: DisagreementSpec, gaps: Sequence[DisagreementGap], fewer: Mapping[str, int]
 ) -> Iterator[Message]:
-    """Yield the notes, the most important first."""
+    """Yield the notes, most important first."""
     yield from _reading_notes(panel, spec)
     yield say(
         "counts_once" if panel.weight is None else "counts_by_weight",
@@ -244,7 +244,7 @@ def panel_notes(
 
 
 def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[Message]:
-    """Yield the interpretation of the answers."""
+    """Yield notes on the interpretation of the answers."""
     if len(panel.labels.names) == 2 and spec.bounds == "sharp":
         yield say("two_labels")
     if not panel.labels.declared:
@@ -254,7 +254,7 @@ def _reading_notes(panel: Panel, spec: DisagreementSpec) -> Iterator[Message]:
 
 
 def label_notes(values: Sequence[DisagreementValue], groupings: Sequence[Grouping]) -> Iterator[Message]:
-    """Yield the labels that some group was never given, so that calibration cannot compare them."""
+    """Yield notes on labels that a group was never given, so that calibration cannot compare them."""
     pooled = [r for r in values if r.metric == "calibration" and r.stakeholder is None]
     for grouping in groupings:
         never = _never_given([r for r in pooled if r.grouping == grouping.name and r.group in grouping.chosen])

@@ -1,4 +1,4 @@
-"""Read tables into a panel: critics' answers on cases, as codes in one canonical order."""
+"""Read tables as a panel of critics' answers on cases, coded in canonical order."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Panel:
 
     Parameters
     ----------
-    critic, case, answer : (n,) codes, sorted by critic and case; a critic answers a case once.
+    critic, case, answer : (n,) the codes, sorted by critic and case; a critic answers a case only once.
     truth : (n,) the label that the critic has in mind, if known.
     weight : (n,) survey weights, or None.
-    label, groups : (cases,) the system's label, and the codes of the group columns.
+    label, groups : (cases,) the system's label, and the group codes.
     critics, cases : the names behind the codes.
-    stakeholder, stakeholders : (critics,) the kind of each critic, -1 where unknown, and the names of the kinds.
-    labels, feedback : the labels, and what an answer leaves open.
-    unanswered : cases of the table that nobody answered.
-    dropped : the numbers of incomplete rows dropped, by the missing item.
-    repeated, superseded : answers given again in the same words, and earlier answers that a later one replaced.
-    inconsistent : answers that contradict the critic's own label.
-    traits : (cases, T) the traits that make cases alike, as numbers, nan where missing; or None.
+    stakeholder, stakeholders : (critics,) the kind of each critic (-1 if unknown), and the names of the kinds.
+    labels, feedback : the labels, and the labels that each answer leaves possible.
+    unanswered : the number of cases without an answer.
+    dropped : the numbers of incomplete rows left out, by the missing item.
+    repeated, superseded : the numbers of identical repeated answers, and of answers replaced by a later one.
+    inconsistent : the number of answers that contradict the critic's own label.
+    traits : (cases, traits) the numeric traits that define like cases, nan where missing; or None.
     """
 
     critic: IntArray
@@ -102,7 +102,7 @@ class Panel:
 
 
 def gather(table: Table, spec: DisagreementSpec) -> Panel:
-    """Return the answers of a table, or of a table of answers on the cases of a table."""
+    """Return the panel of answers in a table, or in a separate table of answers on its cases."""
     rows = _two_tables(table, spec) if spec.answers.apart else _one_table(table, spec)
     names = spec.columns
     kind, codes = read_answers(rows.columns, names)
@@ -127,9 +127,9 @@ def gather(table: Table, spec: DisagreementSpec) -> Panel:
 
 
 def _one_table(table: Table, spec: DisagreementSpec) -> AnswerRows:
-    """Read a table with a row for each answer.
+    """Read a table with one row per answer.
 
-    Label and groups of a case must be the same in all its rows.
+    The label and groups of a case must be the same in all its rows.
     """
     columns_by_role = {"decision": spec.decision, **spec.columns}
     coded = table.coded_rows({**columns_by_role, **_trait_columns(spec)})
@@ -161,12 +161,12 @@ def _one_table(table: Table, spec: DisagreementSpec) -> AnswerRows:
 
 
 def _trait_columns(spec: DisagreementSpec) -> dict[str, str]:
-    """Return the columns that make cases alike, keyed by role."""
+    """Return the columns that define like cases, by role."""
     return {f"like {name}": name for name in spec.like or {}}
 
 
 def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec: DisagreementSpec) -> FloatArray | None:
-    """Return (cases, T) the columns that make cases alike as numbers, or as codes if they must be equal."""
+    """Return the columns that define like cases (cases, traits), as numbers or as codes that must be equal."""
     if spec.like is None:
         return None
     traits = []
@@ -188,7 +188,7 @@ def _traits(columns: Mapping[str, Coded], by_case: Mapping[str, IntArray], spec:
 
 
 def _case_per_row(columns: Mapping[str, Coded], label: IntArray, groups: Cells) -> tuple[IntArray, tuple[str, ...]]:
-    """Give every row its own case, numbered independently of the engine's row order."""
+    """Return a separate case for every row, numbered independently of the engine's row order."""
     contents = [label, *(column.codes for column in columns.values())]
     order = np.lexsort([*contents[1:], *ranks_of_groups(groups, contents), label])
     case = np.empty(order.size, dtype=np.int64)
@@ -197,7 +197,7 @@ def _case_per_row(columns: Mapping[str, Coded], label: IntArray, groups: Cells) 
 
 
 def _values_by_case(name: str, codes: IntArray, case: IntArray, cases: tuple[str, ...]) -> IntArray:
-    """Return the single value of each case; several values are an error."""
+    """Return the value of each case; refuse several values."""
     by_case = np.zeros(len(cases), dtype=np.int64)
     by_case[case] = codes
     ambiguous = np.unique(case[by_case.take(case) != codes])
@@ -278,7 +278,7 @@ def _refuse_absent(columns: Mapping[str, Coded], names: Mapping[str, str], roles
 
 
 def _answered_rows(rows: AnswerRows, answer: IntArray, drop: bool) -> AnswerRows:
-    """Return the rows with an answer (and with a critic's own label, if the table has such a column)."""
+    """Return the rows with an answer (and with the critic's own label, if the table has such a column)."""
     absent = answer < 0
     dropped = [(int(absent.sum()), say("no_answer"))]
     for role, reason in _ABSENT.items():
@@ -305,7 +305,7 @@ def _answered_rows(rows: AnswerRows, answer: IntArray, drop: bool) -> AnswerRows
 
 
 def _make_panel(rows: AnswerRows, selected: IntArray, feedback: Feedback) -> Panel:
-    """Sort the remaining answers, and leave out critics and cases without answers."""
+    """Return a panel of the selected answers, sorted, without critics and cases that have no answers."""
     critics, critic = numbered(rows.critic.codes[selected], len(rows.critic.values))
     cases, case = numbered(rows.case[selected], len(rows.cases))
     kind, kinds = _kinds(rows, critics)
@@ -332,7 +332,7 @@ def _make_panel(rows: AnswerRows, selected: IntArray, feedback: Feedback) -> Pan
 
 
 def _names_of_codes(names: tuple[str, ...], codes: IntArray) -> tuple[str, ...]:
-    """Return the names behind the distinct codes, in order."""
+    """Return the names of the distinct codes, in order."""
     return names if codes.size == len(names) else tuple(names[code] for code in codes.tolist())
 
 
@@ -361,7 +361,7 @@ def _kinds(rows: AnswerRows, critics: IntArray) -> tuple[IntArray | None, tuple[
 
 
 def _refuse_impossible(panel: Panel) -> None:
-    """Refuse 'too high' at the lowest label and 'too low' at the highest."""
+    """Refuse 'too high' at the lowest label and 'too low' at the highest label."""
     if panel.feedback.kind != "direction":
         return
     label = panel.label[panel.case]
@@ -388,7 +388,7 @@ def _restrict_to(end: str, panel: Panel) -> Message:
 
 
 def _inconsistent(panel: Panel) -> int:
-    """Count the answers that contradict the critic's own label."""
+    """Return the number of answers that contradict the critic's own label."""
     if panel.truth is None:
         return 0
     open_labels: Any = panel.feedback.admissible[panel.label[panel.case], panel.answer, panel.truth]

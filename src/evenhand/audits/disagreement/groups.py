@@ -31,10 +31,10 @@ class Grouping:
 
     Parameters
     ----------
-    name : its name.
+    name : the name of the grouping.
     groups : the groups with a value, in order.
     compared : (groups,) whether the group has enough cases to be compared.
-    group : (cases,) the group of each case, -1 where it is missing.
+    group : (cases,) the group of each case; -1 where missing.
     cases, answers : (groups,) the number of each group's cases and answers.
     missing : the number of answers on cases without a group.
     """
@@ -54,7 +54,7 @@ class Grouping:
 
 
 def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]:
-    """Return the groupings of a table, with the size of every group, in the order of `largest_first`."""
+    """Return the groupings of a table with the sizes of their groups, in the order of `largest_first`."""
     groupings, contents = [], _contents(panel)
     for name, columns in table.groupings.items():
         code, labels = panel.groups.joint(columns)
@@ -82,14 +82,14 @@ def find_groupings(table: Table, panel: Panel, min_count: int) -> list[Grouping]
 
 
 def _contents(panel: Panel) -> list[IntArray | FloatArray]:
-    """Return columns of what is known of each answer, without the names of critics and cases."""
+    """Return columns with data on each answer, without the names of critics and cases."""
     sizes = [np.bincount(code)[code] for code in (panel.critic, panel.case)]
     more = [column for column in (panel.truth, panel.weight) if column is not None]
     return [panel.answer, panel.label[panel.case], *sizes, *more]
 
 
 def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int) -> Iterator[LeftOut]:
-    """Yield what was left out, and why."""
+    """Yield the rows, cases and groups left out, with the reasons."""
     whole = [
         *panel.dropped,
         (panel.unanswered, say("unanswered")),
@@ -113,16 +113,16 @@ def left_out_records(panel: Panel, groupings: Sequence[Grouping], min_count: int
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnswerSet:
-    """Answers of all or some critics on the cases of a grouping, prepared for the kernels.
+    """Answers of all critics or a subset on the cases of a grouping, prepared for the kernels.
 
     Parameters
     ----------
-    answers : the answers; the kernels number critics and cases from 0.
+    answers : the answers, with critics and cases numbered from 0.
     truth : the critics' own labels on the same cases, or None.
-    critics : the panel's number of each critic.
+    critics : the number of each critic in the panel.
     grouping : the name of the grouping.
-    groups, labels : the names of the groups and of the labels.
-    stakeholder : the kind of critics whose answers these are, or None for all.
+    groups, labels : the names of the groups, and the names of the labels.
+    stakeholder : the kind of these critics, or None for all critics.
     """
 
     answers: Answers
@@ -139,7 +139,7 @@ class AnswerSet:
         return len(self.answers.answer)
 
     def of(self, chosen: BoolArray, stakeholder: str | None) -> AnswerSet:
-        """Return the answers of some of the panel's critics, all of one kind."""
+        """Return the answers of the chosen critics, all of one kind."""
         keep = chosen[self.critics][self.answers.critic]
         return replace(
             self,
@@ -152,7 +152,7 @@ class AnswerSet:
     def truth_for(self, metric: FeedbackMetric) -> Answers | None:
         """Return the critics' own labels.
 
-        For a tolerant metric, return whether they are close to the system's.
+        For a tolerant metric, return whether they are close to the system's labels.
         """
         if self.truth is None or metric not in TOLERANT:
             return self.truth
@@ -165,7 +165,7 @@ class AnswerSet:
 
         Parameters
         ----------
-        min_count : the number of cases that each group needs.
+        min_count : the minimum number of cases in each group.
         """
         if len(self.groups) < 2:
             return say("few_groups", grouping=self.grouping)
@@ -177,7 +177,7 @@ class AnswerSet:
 
 
 def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> AnswerSet:
-    """Return the answers on cases in the compared groups, or in all groups that are not missing."""
+    """Return the answers on cases in the compared groups, or in all named groups."""
     wanted = np.array(grouping.compared, dtype=np.bool_) | (not compared)
     position = np.append(np.where(wanted, np.cumsum(wanted) - 1, -1), -1)  # the last is for the missing
     group = position[grouping.group]
@@ -208,9 +208,9 @@ def answer_set(panel: Panel, grouping: Grouping, *, compared: bool = True) -> An
 
 @dataclass(frozen=True)
 class Resampling:
-    """One bootstrap: its number of resamples, its resampling units, and its own generator.
+    """The settings of one bootstrap: number of resamples, resampling units, and random generator.
 
-    In only some resamples, `pair_draws`, the smallest gap of each pair of groups is searched for.
+    The smallest gap of each pair of groups is searched for in only `pair_draws` resamples.
     """
 
     draws: int
@@ -220,10 +220,10 @@ class Resampling:
 
 
 def resampling_of(answers: Answers, spec: DisagreementSpec, purpose: int = 0) -> Resampling:
-    """Return the resampling of answers: with fewer resamples than requested where the work would be too much.
+    """Return the resampling plan of answers, with fewer resamples if the computation would be too long.
 
-    It depends on sizes, and its generator on the answers, never on the clock, a name or a seed, so that the same data
-    give the same numbers.
+    The plan depends on sizes, and the generator on the answers. Neither depends on the elapsed time, names or a seed,
+    so the same data give the same numbers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The table of the audit's metrics: six of fairness between groups of cases, two with a tolerance, three of pairs."""
+"""The metrics of the audit: six of fairness between groups of cases, two with a tolerance, and three of pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evenhand.stats.feedback import DEFINITE, INDEFINITE, TOLERANT, Bounds, Feed
 
 PAPER = "Telukunta and Nadendla, Towards inclusive fairness evaluation via eliciting disagreement feedback"
 DISAGREEMENT = "disagreement"
-"""The metric by which kinds of critics are compared; it has no gap between groups."""
+"""The metric that compares kinds of critics; it has no gap between groups."""
 
 _NOT_WHO_IS_RIGHT = "It says what critics would have decided, not who is right."
 _OPEN = "Who disagrees does not say which label would be right; the bounds hold for everything the answers leave open."
@@ -28,7 +28,7 @@ class CriticMetric(Metric):
 
     Parameters
     ----------
-    asks : the question behind it, for respondents and readers.
+    asks : the question behind the metric, for respondents and readers.
     """
 
     asks: str
@@ -37,7 +37,7 @@ class CriticMetric(Metric):
 def _row(
     name: str, title: str, *, asks: str, formula: str, caveat: str, moves_with: str = _WHO_ANSWERS
 ) -> CriticMetric:
-    """Return a metric of fairness; in its formula y is the system's label, z the label that the critic has in mind."""
+    """Return a metric of fairness; its formula has the system's label y and the critic's own label z."""
     return CriticMetric(
         name=name,
         title=title,
@@ -160,14 +160,14 @@ _CAVEATS_PUBLISHED = dict.fromkeys(INDEFINITE, _PUBLISHED) | {"overall_misclassi
 
 
 def computed_metrics(tolerance: int) -> tuple[FeedbackMetric, ...]:
-    """Return the metrics with computed gaps: six, and with a tolerance the two that stay exact."""
+    """Return the metrics with computed gaps: six, and two more with a tolerance."""
     return (*DEFINITE, *INDEFINITE, *(TOLERANT if tolerance else ()))
 
 
 def metrics_for(tolerance: int, bounds: Bounds) -> dict[str, CriticMetric]:
-    """Return the rows of the computed metrics.
+    """Return the computed metrics by name.
 
-    With published bounds some of them identify less.
+    With published bounds, some metrics have other caveats.
     """
     rows = {name: METRICS[name] for name in (*computed_metrics(tolerance), DISAGREEMENT)}
     if bounds == "published":

@@ -1,4 +1,4 @@
-"""Convert the words of columns to codes: answers, labels, and repeated answers."""
+"""Convert words in columns to codes: answers, labels, and repeated answers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _with_direction(disagree: IntArray, column: Coded, names: Mapping[str, str])
 
 
 def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted: str) -> IntArray:
-    """Return the code of each row's word, -1 for missing; refuse unknown words."""
+    """Return the code of each row's word, -1 for missing words; refuse unknown words."""
     meanings = np.array([*(words.get(_normalised(value), _UNKNOWN) for value in column.values), _NONE], dtype=np.int64)
     codes = meanings[column.codes]
     unknown = [value for value, code in zip(column.values, meanings, strict=False) if code == _UNKNOWN]
@@ -96,7 +96,7 @@ def _codes(column: Coded, words: Mapping[str, int], role: str, name: str, wanted
 
 
 def _normalised(value: object) -> str:
-    """Normalise a word: lower case, with blanks for underscores and hyphens.
+    """Return a word in lower case, with blanks for underscores and hyphens.
 
     Examples
     --------
@@ -108,13 +108,13 @@ def _normalised(value: object) -> str:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels, lowest first if ordered.
+    """The labels, in rising order if they are ordered.
 
     Parameters
     ----------
-    names : their texts.
-    ordered : whether they are ordered.
-    declared : whether the user declared them; otherwise they come from the data.
+    names : the texts of the labels.
+    ordered : whether the labels are ordered.
+    declared : whether the user declared the labels; otherwise they come from the data.
     """
 
     names: tuple[str, ...]
@@ -139,7 +139,7 @@ class Labels:
         return codes
 
     def require_order(self, what: Message) -> None:
-        """Refuse a feature that needs ordered labels if they have no order."""
+        """Refuse a feature that needs ordered labels if the labels are not ordered."""
         if not self.ordered:
             raise ConfigError(
                 "{what} needs labels with an order, and these have none ({labels}); declare `labels`, lowest first, "
@@ -150,14 +150,14 @@ class Labels:
 
 
 def positions_in(names: Sequence[str], column: Coded) -> tuple[IntArray, list[Any]]:
-    """Return the position of each row's value among names, -1 for unknown ones, and the unknown values."""
+    """Return the position of each row's value among names (-1 for unknown values), and the unknown values."""
     position = {name: code for code, name in enumerate(names)}
     positions = np.array([position.get(label_of(value), -1) for value in column.values] or [-1], dtype=np.int64)
     return positions[column.codes], [value for value, code in zip(column.values, positions, strict=False) if code < 0]
 
 
 def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
-    """Return the declared labels, or those in the columns of labels, sorted."""
+    """Return the declared labels, or the sorted labels of the columns."""
     declared, ordered = spec.answers.labels, spec.answers.ordered
     numeric = not any(isinstance(value, str | bool) for value in columns["decision"].values)
     if declared is not None:
@@ -173,7 +173,7 @@ def find_labels(columns: Mapping[str, Coded], spec: DisagreementSpec) -> Labels:
 
 
 def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
-    """Return the labels in some columns, sorted; refuse incomplete or mixed ones."""
+    """Return the labels in columns, sorted; refuse incomplete or mixed labels."""
     values = {value for column in columns for value in column.values}
     _refuse_mixed([label_of(value) for value in values])
     names = tuple(dict.fromkeys(label_of(value) for value in sorted(values, key=sort_key)))
@@ -196,7 +196,7 @@ def _seen_labels(columns: Iterable[Coded], decision: str) -> tuple[str, ...]:
 
 
 def _refuse_mixed(texts: list[str]) -> None:
-    """Refuse labels that mix numbers and words; files and frames turn such columns into text."""
+    """Refuse labels that mix numbers and words, because files and frames convert such columns to text."""
     numbers = sorted(text for text in texts if _is_number(text))
     words = sorted(text for text in texts if not _is_number(text))
     if numbers and words:
@@ -222,14 +222,14 @@ class AnswerRows:
 
     Parameters
     ----------
-    critic, case, columns : (rows,) codes, and the columns of the answers by role.
-    label, groups, cases : (cases,) the system's label, the codes of the group columns, and the names of the cases.
+    critic, case, columns : (rows,) the codes, and the columns of the answers by role.
+    label, groups, cases : (cases,) the system's label, the group codes, and the names of the cases.
     weight : (rows,) survey weights, or None.
     labels : the labels.
-    traits : (cases, T) the traits that make cases alike, or None.
-    answer, truth : (rows,) codes, once they are read.
-    time : (rows,) codes in temporal order, if the latest answer counts; else None.
-    dropped : the numbers of incomplete rows dropped, by the missing item.
+    traits : (cases, traits) the traits that define like cases, or None.
+    answer, truth : (rows,) the codes, after they are read.
+    time : (rows,) the codes in temporal order if the latest answer counts, else None.
+    dropped : the numbers of incomplete rows left out, by the missing item.
     """
 
     critic: Coded
@@ -252,7 +252,8 @@ def one_answer_each(rows: AnswerRows) -> tuple[IntArray, int, int]:
 
     Returns
     -------
-    The rows to keep, sorted by critic and case; how many rows repeat an answer; how many a later answer replaced.
+    The rows to keep, sorted by critic and case; the number of repeated answers; and the number of answers replaced by
+        a later one.
     """
     latest = rows.time is not None
     pair = rows.critic.codes * len(rows.cases) + rows.case
@@ -289,7 +290,7 @@ def one_answer_each(rows: AnswerRows) -> tuple[IntArray, int, int]:
 
 
 def read_times(column: Coded, name: str) -> IntArray:
-    """Return the times of the rows as ordered codes: numbers, dates, or text such as 2024-05-31 16:20:05.25."""
+    """Return the times of the rows as ordered codes, from numbers, dates, or text such as 2024-05-31 16:20:05.25."""
     if not any(isinstance(value, str) for value in column.values):
         return column.codes
     try:

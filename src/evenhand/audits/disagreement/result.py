@@ -16,7 +16,7 @@ from evenhand.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisagreementValue(Value):
-    """A group's rate of one metric at one label; `n` counts answers, for calibration those to the label."""
+    """A group's rate of one metric at one label; `n` is the number of answers (for calibration, to the label)."""
 
     label: str | None = column("the label; null for a metric without labels", None, reveals="name")
     stakeholder: str | None = column("the kind of critics; null for all of them", None, reveals="name")
@@ -50,7 +50,7 @@ class DisagreementGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticGap(DisagreementGap):
-    """The gap that one critic sees, on their own answers."""
+    """The gap as seen by one critic, on their own answers."""
 
     individual: ClassVar[bool] = True
 
@@ -60,11 +60,11 @@ class CriticGap(DisagreementGap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StakeholderGap(Gap):
-    """Two kinds of critics on the cases that both have seen: `stakeholder` minus `stakeholder_reference`.
+    """A difference between two kinds of critics, on cases that both saw: `stakeholder` minus `stakeholder_reference`.
 
-    The metric is 'disagreement' (the rate at which they disagree with a label given to a group) or one whose gaps
-    between groups are compared; `group` is then null. `n` counts the shared cases. `p_adjusted` is Holm's, over all
-    comparisons of the grouping in the rate, and over all in gaps.
+    The metric is 'disagreement' (the rate of disagreement with a label given to a group), or a metric with compared
+    gaps between groups; then `group` is null. `n` is the number of shared cases. `p_adjusted` is adjusted by Holm over
+    all comparisons of rates in the grouping, and separately over all comparisons of gaps.
     """
 
     stakeholder: str = column("the kind of critics", reveals="name")
@@ -79,7 +79,7 @@ class StakeholderGap(Gap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPlan(Record):
-    """The additional critics, cases and answers for an interval of the required width."""
+    """The additional critics, cases and answers needed for an interval of the required width."""
 
     grouping: str = column("the grouping", reveals="name")
     metric: str = column("the metric", reveals="name")
@@ -131,7 +131,7 @@ class PairRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticPairRecord(PairRecord):
-    """The same of one critic."""
+    """A share of pairs of like cases judged by one critic."""
 
     individual: ClassVar[bool] = True
 
@@ -140,17 +140,17 @@ class CriticPairRecord(PairRecord):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class DisagreementResult(Result):
-    """Six metrics of fairness as the people who answered see them.
+    """Six metrics of fairness as seen by the people who answered.
 
     Parameters
     ----------
-    values, gaps : the rates of groups, and the largest differences between two of them.
-    critics : the gaps that critics see one by one.
-    stakeholders : kinds of critics compared.
-    plan : how many more answers it would take.
-    truth : how far the estimates of single critics are off, where the critics' own labels are known.
-    pairs, critic_pairs : pairs of like cases that one critic judged, of all critics, of each kind, and one by one.
-    labels : the labels, lowest first where they have an order.
+    values, gaps : the rates of groups, and the largest differences between two groups.
+    critics : the gaps as seen by each critic.
+    stakeholders : the comparisons of kinds of critics.
+    plan : the additional answers needed for narrower intervals.
+    truth : the errors of single critics' estimates, if the critics' own labels are known.
+    pairs, critic_pairs : the shares of pairs of like cases, for all critics, for each kind, and for each critic.
+    labels : the labels, in rising order if they are ordered.
     hash : SHA-256 of the answers that the numbers were computed from.
     """
 

@@ -1,4 +1,4 @@
-"""The disagreement part of a report: charts, tables and how the numbers were computed."""
+"""The report section on disagreement: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -119,14 +119,14 @@ def _identification_text(kinds: set[str], same_as: str | None) -> str:
 
 
 def _open_range(record: DisagreementGap | DisagreementValue) -> Range | None:
-    """Return the open range of a number, or None if it is exact."""
+    """Return the open range of a number, or None if the number is exact."""
     bounds = open_range(record)
     style = METRICS[record.metric].style(getattr(record, "kind", None))
     return None if bounds is None else Range(*bounds, style)
 
 
 def _without_middle(records: Sequence[_Number]) -> list[_Number]:
-    """Return records without inexact numbers, since the middle of wide bounds means little."""
+    """Return records without inexact values, because the middle of wide bounds is not informative."""
     return [record if open_range(record) is None else replace(record, value=None) for record in records]
 
 
@@ -159,7 +159,7 @@ def _value_figure(result: DisagreementResult, grouping: str) -> Figure:
 
 
 def _gap_in_words(gap: DisagreementGap, *, either_way: bool) -> str:
-    """Return the size of a gap; of one that is left open, both ends, and whether its direction is open, too."""
+    """Return a sentence with the size of a gap, or with its bounds and an open direction."""
     title, bounds = METRICS[gap.metric].title, open_range(gap)
     if bounds is None:
         return f"{title}: {gap.group} above {gap.reference} by {show(gap.value, 'points')} points."
@@ -326,7 +326,7 @@ def _plan_table(result: DisagreementResult) -> DisplayTable:
 
 
 def methods(result: DisagreementResult) -> Iterator[Method]:
-    """Yield how each number was computed."""
+    """Yield the methods behind the section's numbers."""
     spec, tolerance = result.spec, result.spec.answers.tolerance
     within = f"; agree means at most {tolerance} steps apart" if tolerance else ""
     yield _method("compared", tolerance=within, paper=PAPER)

@@ -17,7 +17,7 @@ from evenhand.table.roles import Scalar
 
 
 class Answers(Settings):
-    """How the answers are read, and their table if it is a separate one.
+    """Settings for reading the answers, and their table if it is separate.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Answers(Settings):
 
 
 class DisagreementThreshold(Threshold):
-    """A limit for a number of this audit."""
+    """A limit on a number of the disagreement audit."""
 
     pooled: ClassVar[tuple[str, ...]] = ("stratum", "stakeholder")
 
@@ -152,7 +152,7 @@ class DisagreementSpec(Spec):
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of the answers by content."""
+        """The columns of the answers, by role."""
         named = {
             "critic": self.critic,
             "disagree": self.disagree,

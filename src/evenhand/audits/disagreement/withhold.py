@@ -1,4 +1,4 @@
-"""Small counts of a disagreement audit: answers, kinds of critics, pairs of like cases."""
+"""Rules for small counts in a disagreement audit: answers, kinds of critics, pairs of like cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenhand.core.withhold import Withholder
 
 
 class DisagreementWithholder(Withholder[DisagreementSpec]):
-    """Treats every number as a count of answers; critics' own labels are single answers."""
+    """Withholder that treats every number as a count of answers; critics' own labels are never published."""
 
     coarse: ClassVar[tuple[str, ...]] = ("", "answers")
     of_some_people: ClassVar[tuple[str, ...]] = ("kinds of critics",)
