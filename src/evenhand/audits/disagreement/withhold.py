@@ -20,7 +20,7 @@ class DisagreementWithholder(Withholder[DisagreementSpec]):
     places: ClassVar[tuple[str, ...]] = ("label", "stakeholder")
 
     def part(self, table: str, record: Record) -> str:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         if table == "pairs":
             return "pairs of like cases"
         return "kinds of critics" if getattr(record, "stakeholder", None) is not None else "answers"

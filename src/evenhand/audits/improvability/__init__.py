@@ -1,4 +1,4 @@
-"""Improvability: could the decisions be fairer without being less accurate?"""
+"""Improvability: tests whether decisions could be fairer without being less accurate."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The improvability audit: a table and settings in, a result out."""
+"""The improvability audit: compute a result from a table and settings."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ from evenhand.table.table import Table
 def improvability(table: Table, **settings: Any) -> ImprovabilityResult:
     """Test whether decisions could be fairer without being less accurate.
 
-    Candidates are compared with the status quo on rows that they have not seen: accuracy A_g = sum u / sum w of every
-    group, and the gap between groups. A column is tested on all rows; what has to be fitted is fitted again in several
-    steps from the rows before, and tested on all steps together. The null is that the candidate is not better in all of
-    these at once; it is tested by a bootstrap of the rows, with the largest p-value of the components. With
-    `test={"design": "splits"}` random splits are tested one by one and combined, as in the paper.
+    Candidates are compared with the status quo on rows that they were not fitted to, by the accuracy A_g = sum u / sum
+    w of every group and the gap between groups. A column is tested on all rows. A fitted candidate is refitted in
+    several steps from the rows before, and tested on all steps together. The null hypothesis is that the candidate is
+    not better in all components at once. It is tested by a bootstrap of the rows, with the largest p-value of the
+    components. With `test={"design": "splits"}`, random splits are tested separately and combined, as in the paper.
 
     Parameters
     ----------
@@ -166,12 +166,12 @@ MarginKey = tuple[str | None, ...]
 
 
 def _margin_key(margin: Margin) -> MarginKey:
-    """Return a margin's key: the candidate, the test, and the target."""
+    """Return a margin's key: candidate, test, and target."""
     return margin.model, margin.test, margin.metric, margin.group
 
 
 def _margin_limits(inputs: Inputs, trials: Trials) -> Callable[[MarginKey, float], Margin]:
-    """Return a margin as a bound at any confidence, from the p-values of the trials."""
+    """Return a function from a key and a confidence to the margin as a bound, computed from the trials' p-values."""
 
     @cache
     def margins_at(confidence: float) -> Mapping[MarginKey, Margin]:
@@ -204,7 +204,7 @@ def _check(sample: AuditRows, spec: ImprovabilitySpec) -> None:
 
 
 def _require_resamples(sample: AuditRows, spec: ImprovabilitySpec) -> None:
-    """Refuse too few resamples for a small enough p-value with so many pairs of groups."""
+    """Refuse too few resamples for a significant p-value with the number of pairs of groups."""
     pairs = comb(len(sample.groups), 2) if (spec.test.design, spec.test.worst_pair) == ("one_pass", None) else 1
     least = int(2 * pairs * spec.counts / spec.test.alpha)
     if pairs > 1 and spec.resamples < least:
@@ -219,7 +219,7 @@ def _require_resamples(sample: AuditRows, spec: ImprovabilitySpec) -> None:
 
 
 def _check_member(sample: AuditRows, spec: ImprovabilitySpec, name: str, member: Candidate) -> None:
-    """Refuse a candidate, or a member of a search's family, that cannot be made or cut."""
+    """Refuse a candidate (or a member of a search's family) that cannot be fitted or has no cut-off."""
     if member.refits:
         for package in ("sklearn", "joblib", "threadpoolctl"):
             require_extra(package, "models", f"the candidate {name!r}")
@@ -264,7 +264,7 @@ def _refuse_unknown_outcomes(inputs: Inputs) -> None:
 
 
 def _require_some(trials: Trials) -> None:
-    """Refuse a run without any tested candidate; otherwise note the untested ones."""
+    """Refuse a run without any tested candidate."""
     if all(trial.piece.status != OK for each in trials.values() for trial in each):
         first = next(iter(trials.values()))[0]
         raise EvenhandError("in no split was there a candidate to test: {why}", why=without_kind(first.piece.status))
@@ -277,7 +277,7 @@ _WHERE = say("rows")
 
 
 class RuleStep(NamedTuple):
-    """A rule's output in one step: candidates, or why there is none, and the choice by goal and margin."""
+    """The output of a rule in one step: candidates or reasons for none, and the choice by goal and margin."""
 
     made: tuple[MadeCandidate | Message, ...]
     choice: Mapping[stats.Goal, IntArray]
@@ -286,11 +286,11 @@ class RuleStep(NamedTuple):
 def run_one_pass(inputs: Inputs) -> Trials:
     """Test every candidate in one pass: a column on all rows, a fitted candidate step by step.
 
-    The rows are put in a random order. In each step a rule makes a candidate from all rows before, which decides the
-    next rows. The tested algorithm is the average of the steps' candidates: it assigns each person to one of
-    them by lot. Rows are drawn within steps. Whatever the rule, the rows of a step are new to its candidate, so the
-    sums over the steps are martingales and the rule need not be stable, as cross-fitting requires. Which group
-    the status quo favours is not named by other rows, so both directions are allowed for.
+    The rows are put in a random order. In each step, a rule makes a candidate from all previous rows, which decides
+    the next rows. The tested algorithm is the average of the steps' candidates, which assigns each person to one of
+    them at random. Rows are resampled within steps. For every rule, the rows of a step are new to its candidate, so
+    the sums over steps are martingales, and the rule need not be stable, as it must be for cross-fitting. No other
+    rows determine which group the status quo favours, so both directions are tested.
     """
     spec, sample = inputs.spec, inputs.sample
     fitted = [name for name, candidate in spec.candidates.items() if candidate.refits]
@@ -321,7 +321,7 @@ def _column_trial(inputs: Inputs, name: str) -> Trial:
 
 
 def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> RuleStep:
-    """Make the candidates of one step from the rows before it."""
+    """Make the candidates of one step from the previous rows."""
     candidate = inputs.spec.candidates[name]
     members: tuple[Candidate, ...] = (candidate,)
     choice: Mapping[stats.Goal, IntArray] = {
@@ -341,7 +341,7 @@ def make_step(inputs: Inputs, name: str, number: int, split: stats.Split) -> Rul
 def _joint_trial(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps: Sequence[RuleStep]) -> Trial:
     """Return the joint test of all steps.
 
-    For a search, return the test of each combination of its choices by margin.
+    For a search, it contains a test of each combination of choices, selected by margin.
     """
     rows = np.sort(np.concatenate([split.test for split in splits]))
     bare = untested(inputs, name, 0, stats.Split(rows, rows))
@@ -360,9 +360,9 @@ def _joint_trial(inputs: Inputs, name: str, splits: Sequence[stats.Split], steps
 def _combination(
     inputs: Inputs, name: str, bare: Trial, splits: Sequence[stats.Split], made: Sequence[MadeCandidate | Message]
 ) -> Trial:
-    """Return the test of one candidate per step.
+    """Return the test of a combination of one candidate per step.
 
-    The status quo decides steps without a candidate.
+    Steps without a candidate have the decisions of the status quo.
     """
     pieces = tuple(
         _piece(bare, number, split.test, made_candidates)

@@ -1,4 +1,4 @@
-"""Candidates: rules that learn from training rows, or existing columns."""
+"""Candidates: rules that learn from training rows, and existing columns."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OURS: dict[str, dict[str, Any]] = {"random_forest": {"n_estimators": 300}}
 
 
 class Candidate(Settings):
-    """One candidate, or the rule that makes it.
+    """One candidate: an existing column, or the rule that makes it.
 
     Examples
     --------
@@ -155,16 +155,16 @@ class Candidate(Settings):
 
     @property
     def refits(self) -> bool:
-        """Whether it is refitted in every split."""
+        """Whether the candidate is refitted in every split."""
         return self.rule != "column"
 
     @property
     def linear_search(self) -> bool:
-        """Whether it is a search over linear classifiers."""
+        """Whether the candidate is a search over linear classifiers."""
         return self.rule in ("sweep", "milp")
 
     def in_words(self) -> str:
-        """Describe it for a report."""
+        """Return a description of the candidate for a report."""
         what = described(self.estimator) if self.estimator is not None else ""
         members = "; ".join(member.in_words() for member in self.family)
         words = {
@@ -219,14 +219,14 @@ def _settings(settings: object, name: str) -> Candidate | dict[str, object]:
 
 
 def _settings_of_name(name: str) -> dict[str, object]:
-    """Return the settings behind a name: of a rule, an estimator or a column."""
+    """Return the settings that a name stands for: a rule, an estimator or a column."""
     if name in _SHORT:
         return {"rule": name}
     return {"rule": "estimator", "estimator": name} if name in ESTIMATORS else {"rule": "column", "column": name}
 
 
 def _infer_rule(settings: Mapping[str, Any]) -> str:
-    """Infer the rule from a candidate's settings."""
+    """Return the rule implied by a candidate's settings."""
     for name in settings:
         require_name(name, Candidate.model_fields, "there is no setting `{name}` of a candidate; {hint}", SettingError)
     for rule, mark in _MARKS.items():
@@ -250,7 +250,7 @@ def _is_estimator(value: object) -> bool:
 
 
 def described(value: object) -> str:
-    """Return a name for settings and reports, the same in every process."""
+    """Return a description for settings and reports, the same in every process."""
     if isinstance(value, str):
         return value
     if _is_estimator(value):

@@ -25,11 +25,10 @@ _MOST_PANELS = 6
 
 
 def value_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return one panel per fairness utility, and one of accuracy where that is another: the values of two groups.
+    """Return one panel per utility: the values of two groups under the status quo and all candidates.
 
-    A point is the status quo or a candidate.
-    With more than two groups these are the two furthest apart under the status quo. Ellipses show confidence regions,
-    and the 45-degree line equal treatment of both groups.
+    Each point is the status quo or a candidate. With more than two groups, these are the groups furthest apart under
+    the status quo. Ellipses show confidence regions, and the 45-degree line shows equal values of both groups.
     """
     utilities = (*result.spec.fairness, result.spec.utility)
     panels = [_value_panel(result, name) for name in dict.fromkeys(utility.name for utility in utilities)]
@@ -71,7 +70,7 @@ def _value_panel(result: ImprovabilityResult, metric: str) -> Curve:
 
 
 def _counted(people: Sequence[int]) -> str:
-    """Return the number of people of a group, which may differ between algorithms: those whom each selects."""
+    """Return the number of people in a group, or its range if algorithms count different people."""
     if not people:
         return ""
     few, many = min(people), max(people)
@@ -90,9 +89,9 @@ def model_title(model: str) -> str:
 
 
 def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return one panel per target: the deciding p-value by margin, a line per candidate, and the level.
+    """Return one panel per target: the deciding p-value by margin, one line per candidate, and the level.
 
-    The published test has a panel for fairness only.
+    The published test has a panel only for fairness.
     """
     keys = list(dict.fromkeys((point.test, point.metric, point.group) for point in result.curves))
     shown = [key for key in keys if key[0] == JUDGED]
@@ -115,12 +114,12 @@ def curve_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]
 
 
 def _line_options(result: ImprovabilityResult) -> dict[str, Any]:
-    """Return the common options of panels of shares with a line per candidate."""
+    """Return the common options of panels of shares with one line per candidate."""
     return {"order": list(result.spec.candidates), "intervals": "none", "domain": (0.0, 1.0), "height": 150}
 
 
 def target_title(metric: str, group: str) -> str:
-    """Return a target's name in a report.
+    """Return the display name of a target.
 
     Examples
     --------
@@ -133,13 +132,13 @@ def target_title(metric: str, group: str) -> str:
 
 
 def p_title(result: ImprovabilityResult) -> str:
-    """Return the deciding p-value's name."""
+    """Return the name of the deciding p-value."""
     p_name = "combined p" if result.spec.test.design == "splits" else "p"
     return "adjusted p" if len(result.spec.candidates) > 1 else p_name
 
 
 def power_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return power by number of rows: a panel for the estimated improvement, and one for the planned one."""
+    """Return the panels of power by number of rows, for the estimated and for the planned improvement."""
     return [
         curve(
             [
@@ -190,7 +189,7 @@ def value_figure(result: ImprovabilityResult) -> Figure:
 
 
 def _shows(result: ImprovabilityResult) -> Message:
-    """Return the decision on fairness of the first candidate, from its finding."""
+    """Return the headline on the first candidate's fairness."""
     return next((finding.headline for finding in result.findings), DESCRIBES)
 
 
@@ -239,7 +238,7 @@ def power_figure(result: ImprovabilityResult) -> Figure:
 
 
 def adjusted_clause(result: ImprovabilityResult) -> str:
-    """Return the margin of power, and the number of candidates it is adjusted for."""
+    """Return a clause on the margin of the power calculation and the adjustment for several candidates."""
     several, margin = len(result.spec.candidates), min(result.spec.test.margins)
     where = "" if margin == 0 else f" at a margin of {show(margin, 'percent')}"
     return f"{where}, adjusted for all {several} candidates" if several > 1 else where

@@ -16,12 +16,12 @@ from evenhand.stats.types import FloatArray
 Scenario = Literal["found", "planned"]
 SCENARIOS: tuple[Scenario, ...] = ("found", "planned")
 SIZES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""The numbers of rows with computed power, as multiples of the available ones."""
+"""The numbers of rows for which power is computed, as multiples of the available rows."""
 _STEP, _COARSE = 0.001, 0.01
 
 
 class Margins(NamedTuple):
-    """The margins for testing components, rising from 0."""
+    """The margins at which components are tested, in rising order from 0."""
 
     accuracy: FloatArray
     fairness: FloatArray
@@ -32,9 +32,9 @@ class Margins(NamedTuple):
 
 
 def make_margins(requested: tuple[float, ...], *, coarse: bool, higher: bool) -> Margins:
-    """Return a grid over the whole range, including the requested margins.
+    """Return a grid of margins over the whole range, including the requested margins.
 
-    Accuracy may more than double if higher is better; a gap or an error rate can shrink by at most 100%.
+    If higher accuracy is better, it can more than double. A gap or an error rate can shrink by at most 100%.
 
     Examples
     --------
@@ -50,23 +50,23 @@ def make_margins(requested: tuple[float, ...], *, coarse: bool, higher: bool) ->
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """One number for each component and margin; the first margin is 0.
+    """A number for each component and margin; the first margin is 0.
 
     Parameters
     ----------
-    accuracy : (A, D) for each group, or for everyone.
-    fairness : (F, D) for each fairness utility.
+    accuracy : (components, margins) the numbers for each group, or for all people.
+    fairness : (utilities, margins) the numbers for each fairness utility.
     """
 
     accuracy: FloatArray
     fairness: FloatArray
 
     def of(self, goal: stats.Goal, *, lowest: bool = False) -> FloatArray:
-        """Return the largest (or lowest) of all components at each margin of a goal."""
+        """Return the largest (or smallest) number of all components at each margin of a goal."""
         return np.asarray((np.min if lowest else np.max)(self.parts(goal), axis=0))
 
     def parts(self, goal: stats.Goal) -> FloatArray:
-        """Return (A + F, D) all components at each margin of a goal, which applies to some of them."""
+        """Return all components' numbers at each margin of a goal (components, margins)."""
         wanted = range(len(self.accuracy)) if goal == "joint_accuracy" else (goal,)
         size = (self.fairness if goal == "fairness" else self.accuracy).shape[1]
         accuracy = [row if a in wanted else np.full(size, row[0]) for a, row in enumerate(self.accuracy)]
@@ -77,7 +77,7 @@ class Curves:
 def p_curves(test: stats.SplitTest, margins: Margins) -> Curves:
     """Return the p-values of a test's components.
 
-    They are 1 beyond the margin of 0 if shares of accuracy are undefined.
+    If relative changes of accuracy are undefined, the p-values are 1 at margins above 0.
     """
     accuracy = np.stack([_accuracy(test, a, margins.accuracy) for a in range(len(test.accuracy_contrasts))])
     fairness = np.stack([test.fairness_p(f, margins.fairness) for f in range(len(test.worst))])
@@ -91,7 +91,7 @@ def _accuracy(test: stats.SplitTest, component: int, margins: FloatArray) -> Flo
 
 
 def shares_defined(test: stats.SplitTest) -> bool:
-    """Tell whether the status quo's accuracy is positive, so that relative improvements are defined."""
+    """Return whether the status quo's accuracy is not negative, so that relative improvements are defined."""
     judged = slice(-1, None) if test.criteria.accuracy_of == "everyone" else slice(0, -1)
     return bool((test.draws.estimate[judged, 0, 0] >= 0).all())
 
@@ -99,9 +99,9 @@ def shares_defined(test: stats.SplitTest) -> bool:
 def z_curves(test: stats.SplitTest, margins: Margins) -> Curves:
     """Return each component's distance from its null in standard errors, by the delta method.
 
-    It is -inf for nan.
+    Undefined distances are -inf.
 
-    The draws must include their spread.
+    The draws must include their variances.
     """
     better = 1.0 if test.criteria.accuracy.better == "higher" else -1.0
     accuracy = [_excess(test, contrast, 1.0 + better * margins.accuracy) for contrast in test.accuracy_contrasts]
@@ -121,12 +121,12 @@ def _excess(test: stats.SplitTest, contrast: stats.Contrast, x: FloatArray) -> F
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """Power in one split, for the estimated and the planned improvement.
+    """The power in one split, for the estimated and the planned improvement.
 
     Parameters
     ----------
-    curves : by scenario (sizes,) the power.
-    rows : by scenario the total rows for the required power; inf if no number suffices.
+    curves : the power by scenario, as arrays over the numbers of rows.
+    rows : the total number of rows for the required power by scenario; inf if no number suffices.
     improved : whether every component exceeds its null on the test rows, by any amount.
     """
 
@@ -136,10 +136,10 @@ class Power:
 
 
 def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, train: float) -> Power:
-    """Return the power of one signed test of fairness at the smallest requested margin, by number of rows.
+    """Return the power of a signed fairness test at the smallest requested margin, by number of rows.
 
-    Its level is that of decisions, adjusted for all splits and candidates; `train` is the share of rows not used for
-    testing. If the pair of groups is not named, the test counts once per pair.
+    `level` is the level of decisions, adjusted for all splits and candidates. `train` is the share of rows not used
+    for testing. If the pair of groups is not named, the test is adjusted for the number of pairs.
     """
     margin, plan, rows = min(spec.test.margins), spec.plan, test.draws.rows
     pairs = 1 if test.direction == "named" else math.comb(test.draws.groups, 2)
@@ -160,7 +160,7 @@ def split_power(test: stats.SplitTest, spec: ImprovabilitySpec, level: float, tr
 
 
 def component_changes(test: stats.SplitTest, values: FloatArray) -> FloatArray:
-    """Return (J, A + F) the rise in accuracy and the shrinkage of the gap, for values (J, G + 1, K, 2)."""
+    """Return the rise in accuracy and the shrinkage of the gap (draws, components) for draws of values."""
     every = stats.component_values(test, values)
     accuracy = len(test.accuracy_contrasts)
     pairs = every[:, accuracy:].reshape(len(values), len(test.worst), -1)

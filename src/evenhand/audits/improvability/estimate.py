@@ -35,7 +35,7 @@ _CURVE_STEP = 0.01
 
 
 class Target(NamedTuple):
-    """The target of a margin: a goal of the test, and its name in records."""
+    """The target of a margin: a goal of the test, with its names in records."""
 
     goal: Goal
     metric: str
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 
 
 def targets(inputs: Inputs) -> tuple[Target, ...]:
-    """Return the targets of margins: fairness, accuracy of all tested groups, and of each group."""
+    """Return the targets of margins: fairness, joint accuracy, and accuracy of each group."""
     return tuple(
         Target(goal, ACCURACY, inputs.sample.groups[goal])
         if isinstance(goal, int)
@@ -53,7 +53,7 @@ def targets(inputs: Inputs) -> tuple[Target, ...]:
 
 
 def accuracy_groups(inputs: Inputs) -> tuple[str, ...]:
-    """Return the groups whose accuracy must rise: each group, or everybody."""
+    """Return the groups whose accuracy must rise: each group, or all people together."""
     return (OVERALL,) if inputs.spec.test.accuracy_of == "everyone" else inputs.sample.groups
 
 
@@ -69,18 +69,18 @@ def _components(inputs: Inputs) -> list[str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curve:
-    """The p-values of one candidate by one test, for one target, over its margins.
+    """The p-values of one candidate in one test for one target, over its margins.
 
     Parameters
     ----------
     trials : the candidate's trials.
-    goal : what the margins apply to.
-    columns : the first columns of its records.
-    margins : (D,) the margins.
-    combined : the p-values of all splits together, and whether the candidate's own test rejects.
-    adjusted : (D,) the p-values adjusted for all candidates: Bonferroni's, p times their number.
-    rejected : (D,) whether the adjusted test rejects.
-    established : (D,) whether it rejects at this and all smaller margins; None for the published test.
+    goal : the goal that the margins apply to.
+    columns : the first columns of the curve's records.
+    margins : the margins.
+    combined : the combined p-values of all splits, and whether the candidate's own test rejects.
+    adjusted : the p-values adjusted for all candidates (Bonferroni: p times their number).
+    rejected : whether the adjusted test rejects at each margin.
+    established : whether the adjusted test rejects at this and all smaller margins; None for the published test.
     """
 
     trials: Sequence[Trial]
@@ -94,7 +94,7 @@ class Curve:
 
     @property
     def shares_defined(self) -> bool:
-        """Whether margins are shares of a positive number."""
+        """Whether margins are shares of a positive number, so that they are defined."""
         return self.columns["metric"] != ACCURACY or all(trial.tests.shares for trial in self.trials)
 
     def point(self, index: int) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Curve:
         }
 
     def binding(self, index: int) -> int:
-        """Return the component with the largest p-value at a margin, in the split of the median."""
+        """Return the component with the largest p-value at a margin, in the split with the median p-value."""
         p = np.array([trial.p(self.columns["test"], self.goal)[index] for trial in self.trials])
         middle = self.trials[int(np.argsort(p, kind="stable")[len(p) // 2])]
         return int(np.argmax(middle.parts(self.columns["test"], self.goal)[:, index]))
@@ -120,7 +120,7 @@ Curves = Mapping[tuple[str, FairnessTest, Target], Curve]
 
 
 def make_curves(inputs: Inputs, trials: Trials) -> Curves:
-    """Combine the splits of every candidate by every test, for every target."""
+    """Return the combined p-values of every candidate, test and target over all splits."""
     keys = product(trials, inputs.tests, targets(inputs))
     return {(name, test, target): _curve(inputs, trials[name], test, target, name) for name, test, target in keys}
 
@@ -145,15 +145,15 @@ def _curve(inputs: Inputs, trials: Sequence[Trial], test: FairnessTest, target: 
 
 
 def adjusted(spec: ImprovabilitySpec, combined: Combined) -> FloatArray:
-    """Return a candidate's p-values adjusted for all candidates: Bonferroni's, p times their number."""
+    """Return a candidate's p-values adjusted for all candidates (Bonferroni: p times their number)."""
     return np.minimum(1.0, len(spec.candidates) * combined.p)
 
 
 def adjusted_rejections(spec: ImprovabilitySpec, combined: Combined) -> BoolArray:
-    """Return the margins at which a candidate's test rejects, adjusted for all candidates.
+    """Return the mask of margins at which a candidate's test rejects, adjusted for all candidates.
 
-    Bonferroni and not Holm: a claim is made of every candidate *and* of its largest margin, and Holm's rejections at
-    each margin do not make these margins hold together.
+    The adjustment is Bonferroni's, because claims are made on every candidate *and* its largest margin, and Holm's
+    rejections at each margin would not make these margins simultaneously valid.
 
     References
     ----------
@@ -165,7 +165,7 @@ def adjusted_rejections(spec: ImprovabilitySpec, combined: Combined) -> BoolArra
 
 
 def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | None]:
-    """Return the margins at which an improvement is established: rejected there and at all smaller margins."""
+    """Return whether an improvement is established at each margin: rejected there and at all smaller margins."""
     if test != JUDGED:
         return [None] * rejected.size
     return [bool(value) for value in np.logical_and.accumulate(rejected)]
@@ -175,7 +175,7 @@ def established_margins(rejected: BoolArray, test: FairnessTest) -> list[bool | 
 
 
 def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.ImprovabilityValue]:
-    """Yield the values of status quo and candidates, as means over the splits, as in the paper's figure 2."""
+    """Yield the values of status quo and candidates as means over splits, as in the paper's figure 2."""
     most = max(
         trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == OK)
     )
@@ -194,7 +194,7 @@ def value_records(inputs: Inputs, trials: Trials) -> Iterator[records.Improvabil
 
 
 def _means(trials: Sequence[Trial], group: int, utility: int, side: int) -> dict[str, Any]:
-    """Return a group's value, interval, standard error and counted rows, as means over the splits."""
+    """Return a group's value, interval, standard error and number of rows, as means over splits."""
     if not trials:
         return {"n": 0, "value": None}
     groups = len(trials[0].estimates.counted)
@@ -215,7 +215,7 @@ def gap_records(inputs: Inputs, trials: Trials) -> Iterator[records.Improvabilit
 
 
 def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityGap]:
-    """Yield the accuracy of all groups, which the tests share, and each test's fairness and joint components."""
+    """Yield the accuracy components, which the tests share, and each test's fairness and joint components."""
     spec, grouping, groups = inputs.spec, inputs.sample.grouping, accuracy_groups(inputs)
     everyone = trial.estimates.counted.sum(axis=0)
     parts = trial.parts(JUDGED, "fairness")[:, 0]
@@ -249,7 +249,7 @@ def _split_gaps(inputs: Inputs, trial: Trial) -> Iterator[records.ImprovabilityG
 
 
 def _gap_columns(trial: Trial) -> dict[str, Any]:
-    """Return the first columns of every gap of a trial."""
+    """Return the first columns of all gaps of a trial."""
     models = {"model": trial.candidate, "model_reference": STATUS_QUO}
     return {**models, "split": trial.piece.split + 1, "kind": "difference", "against": "status_quo"}
 
@@ -257,7 +257,7 @@ def _gap_columns(trial: Trial) -> dict[str, Any]:
 def _gap(
     trial: Trial, number: int, parts: FloatArray, counted: IntArray, values: FloatArray, **columns: Any
 ) -> records.ImprovabilityGap:
-    """Return one component, from all p-values and from the counted rows and values of both algorithms."""
+    """Return the record of one component, with its p-value, counted rows and values of both algorithms."""
     value, low, high = (finite(change) for change in trial.estimates.change[number])
     return records.ImprovabilityGap(
         **_gap_columns(trial),
@@ -318,7 +318,7 @@ def margin_records(inputs: Inputs, curves: Curves) -> Iterator[records.Margin]:
 
 
 def curve_records(curves: Curves) -> Iterator[records.CurvePoint]:
-    """Yield p-values over the margins, one in ten of those computed."""
+    """Yield p-values over the margins, at one in ten of the computed margins."""
     for curve in curves.values():
         steps = np.round(curve.margins / _CURVE_STEP) * _CURVE_STEP
         shown = np.isclose(steps, curve.margins, atol=1e-9) & (curve.margins < 1)
@@ -344,7 +344,7 @@ def candidate_records(inputs: Inputs, trials: Trials) -> Iterator[records.Candid
 
 
 def _candidate_pieces(trials: Trials) -> Iterator[tuple[str, Piece]]:
-    """Yield one record per candidate and split."""
+    """Yield each candidate's name with its result in each split or step."""
     for name, each in trials.items():
         yield from ((name, piece) for trial in each for piece in trial.pieces)
 
@@ -362,7 +362,7 @@ def _decided(piece: Piece) -> dict[str, Any]:
 
 
 def _solver_columns(piece: Piece, margin: float) -> dict[str, Any]:
-    """Return the outcome of a linear search: the solver that found its classifier, and its status."""
+    """Return the columns on a linear search: the method that found the classifier, and the solver's status."""
     if piece.made is None or piece.made.linear is None:
         return {}
     solver, found_by = piece.made.linear.solver, piece.made.linear.found_by
@@ -376,9 +376,9 @@ def _solver_columns(piece: Piece, margin: float) -> dict[str, Any]:
 
 
 def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:
-    """Yield the coefficients of linear candidates, rounded to the digits that all processors share.
+    """Yield the coefficients of linear candidates, rounded to the digits that are equal on all processors.
 
-    A design may hold columns that add up to 1, and its small coefficients have the error of the large ones.
+    In designs with columns that sum to 1, small coefficients have errors as large as those of large coefficients.
     """
     for name, piece in _candidate_pieces(trials):
         for feature, value in piece.made.coefficients if piece.made is not None else ():
@@ -387,7 +387,7 @@ def coefficient_records(trials: Trials) -> Iterator[records.CoefficientRecord]:
 
 
 def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any], list[Power]]]:
-    """Yield each candidate and scenario's first columns, and the power in splits with a candidate."""
+    """Yield the first columns of each candidate and scenario, with the power in splits with a candidate."""
     plan = {"gain": inputs.spec.plan.gain, "reduction": inputs.spec.plan.reduction}
     for name, scenario in product(trials, SCENARIOS):
         columns = {"model": name, "scenario": scenario, **(plan if scenario == "planned" else {})}
@@ -395,7 +395,7 @@ def _scenarios(inputs: Inputs, trials: Trials) -> Iterator[tuple[dict[str, Any],
 
 
 def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecord]:
-    """Yield the power of the test for multiples of the available rows, as the median over the splits."""
+    """Yield the power of the test for multiples of the available rows, as medians over splits."""
     for columns, powers in _scenarios(inputs, trials):
         for index, factor in enumerate(SIZES):
             values = [power.curves[columns["scenario"]][index] for power in powers]
@@ -405,7 +405,7 @@ def power_records(inputs: Inputs, trials: Trials) -> Iterator[records.PowerRecor
 
 
 def size_records(inputs: Inputs, trials: Trials) -> Iterator[records.SampleSizeRecord]:
-    """Yield the rows needed for the required power, as the median over the splits."""
+    """Yield the number of rows for the required power, as medians over splits."""
     for columns, powers in _scenarios(inputs, trials):
         needed = [power.rows[columns["scenario"]] for power in powers]
         middle = float(np.median(needed)) if needed else float("nan")

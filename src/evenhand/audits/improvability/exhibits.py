@@ -1,4 +1,4 @@
-"""Export candidates as files for others to check and use."""
+"""Export of candidates as files, so that others can check and use them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def file_stem(name: str, number: int) -> str:
-    """Return the beginning of a candidate's file names."""
+    """Return the common start of a candidate's file names."""
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
     return plain[:60] or f"candidate_{number + 1}"
 
 
 def shown_piece(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Piece]:
-    """Return the trial and the split or step whose candidate is exported.
+    """Return the trial and the split or step of the candidate to export.
 
-    By default the one with the median p-value, or the last step, among those with a candidate.
+    The default is the split with the median p-value, or the last step, among splits or steps with a candidate.
     """
     pieces = [(trial, piece) for trial in trials for piece in trial.pieces]
     if split is not None:
@@ -50,7 +50,7 @@ def shown_piece(trials: tuple[Trial, ...], split: int | None) -> tuple[Trial, Pi
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """One candidate as files: its trials, and the split or step whose algorithm is exported."""
+    """One candidate as files: its trials, and the split or step of the exported algorithm."""
 
     inputs: Inputs
     name: str
@@ -60,7 +60,7 @@ class Exhibit:
 
     @property
     def candidate(self) -> Candidate:
-        """The candidate, or the member that a search chose here."""
+        """The candidate, or the member of a search chosen in this split or step."""
         candidate = self.inputs.spec.candidates[self.name]
         if candidate.rule != "search" or self.piece.made is None:
             return candidate
@@ -68,7 +68,7 @@ class Exhibit:
         return next(member for member in candidate.family if member.in_words() == what)
 
     def files(self, decisions: Sequence[Decision]) -> dict[str, bytes]:
-        """Return the contents by file name ending."""
+        """Return the files' contents by the ending of the file name."""
         files = {"-decisions.csv": self._decisions().encode()}
         about = self._about(decisions)
         if self.candidate.refits and self.piece.status == OK:
@@ -112,7 +112,7 @@ class Exhibit:
                 about["files"][ending] = f"not written: {reason}"
 
     def _pipeline(self) -> tuple[Any, str]:
-        """Return the fitted pipeline: refitted from the same rows and seed, or the linear classifier found."""
+        """Return the fitted pipeline, refitted from the same rows and seed, and a reason if there is none."""
         if self.candidate.rule == "own":
             return None, "not written: the rule is the user's own function"
         inputs, name, number = self.inputs, self.name, self.piece.split
@@ -125,7 +125,7 @@ class Exhibit:
         return fitted.pipeline, "not written: a mixture of classifiers has no single pipeline"
 
     def _decisions(self) -> str:
-        """Return the decisions on the test rows of every split as CSV, with formula-like text quoted."""
+        """Return the decisions on the test rows of every split as CSV, with an apostrophe before formula-like text."""
         sample = self.inputs.sample
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The findings and notes of the improvability audit, and why no improvement is shown."""
+"""The findings and notes of the improvability audit, and reasons why no improvement is shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evenhand.table.roles import TIMES
 
 _MOST_REMARKS = 5
 _HOPELESS = 0.0005
-"""The chance of showing an improvement below which the data could not have shown it."""
+"""The power below which the data could not have shown an improvement."""
 _Needed: TypeAlias = tuple[int | None, int | None]
 """The rows needed to show the estimated and the planned improvement; None if no number suffices."""
 
@@ -40,7 +40,7 @@ def make_claims(
     margins: Sequence[Estimate[records.Margin]],
     reasons: Sequence[records.ReasonRecord],
 ) -> Iterator[Claim]:
-    """Yield each candidate's claims: on fairness always, on accuracy if it can be improved."""
+    """Yield each candidate's claims: on fairness always, and on accuracy for thresholds."""
     joint = [margin for margin in margins if _is_joint(margin.record)]
     largest = {(margin.record.model, margin.record.metric): margin for margin in joint}
     requested = [decision for decision in decisions if _is_joint(decision) and decision.metric == FAIRNESS]
@@ -54,13 +54,13 @@ def make_claims(
 
 
 def _is_joint(record: records.Decision | records.Margin) -> bool:
-    """Tell whether a record is of the signed test, for all tested groups together."""
+    """Return whether a record belongs to the signed test of all tested groups together."""
     return (record.test, record.group) == (records.JUDGED, OVERALL)
 
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """One candidate's trials, and why no improvement is shown if none is."""
+    """One candidate's trials, and the reason if no improvement is shown."""
 
     inputs: Inputs
     trials: Sequence[Trial]
@@ -92,7 +92,7 @@ class _Candidate:
         return replace(claim, headline=True, p_value=first.p_value, when=when)
 
     def _with_gaps(self, decision: records.Decision, gaps: tuple[Message, ...]) -> Iterator[Message]:
-        """Yield additions to a decision: the gaps, the p-value, and groups of which nobody is selected."""
+        """Yield sentences on a decision: the gaps, the p-value, and groups without selected people."""
         spec, p, size = self.inputs.spec, _p(self.inputs, decision), self.size
         beside = p
         if gaps:
@@ -111,7 +111,7 @@ class _Candidate:
     def accuracy(self, largest: Estimate[records.Margin]) -> Claim:
         """Return the claim on accuracy for thresholds.
 
-        At a margin of 0 it is the hypothesis of fairness.
+        At a margin of 0, its hypothesis equals the hypothesis of fairness.
         """
         sentence_id = "more_accurate" if largest.record.value else "not_more_accurate"
         size = [] if self.size is None else [shared("sentence", text=self.size)]
@@ -119,11 +119,11 @@ class _Candidate:
 
     @property
     def everyone(self) -> Message:
-        """The people whose accuracy must improve."""
+        """A phrase for the people whose accuracy must improve."""
         return say("everyone" if self.inputs.spec.test.accuracy_of == "everyone" else "every_group")
 
     def _lost(self) -> list[Message]:
-        """Return a message that counts the rows left out for a missing outcome."""
+        """Return a message with the number of rows left out for a missing outcome, as a list."""
         lost = self.inputs.sample.unlabelled
         return [say("known_outcomes", n=lost)] if lost else []
 
@@ -147,7 +147,7 @@ class _Candidate:
 
     @property
     def size(self) -> Message | None:
-        """A clause on different selected shares of candidate and status quo, or None."""
+        """A clause on the different shares selected by candidate and status quo, or None."""
         shares = selected_shares(self.trials)
         if shares is None or not shares.far_apart:
             return None
@@ -155,12 +155,12 @@ class _Candidate:
 
 
 def _in_some_split(key: str, spec: ImprovabilitySpec) -> str:
-    """Return the sentence on groups of which nobody is selected."""
+    """Return the key of the sentence on groups without selected people."""
     return f"{key}_in_a_split" if spec.test.design == "splits" else key
 
 
 def _p(inputs: Inputs, decision: records.Decision, *, brief: bool = False) -> Message:
-    """Return the p-value of a decision, alone and adjusted for candidates, and unless brief how it was computed."""
+    """Return a decision's p-value, alone and adjusted for candidates, and (unless brief) its computation."""
     spec = inputs.spec
     if decision.p_value is None or decision.p_median is None or decision.p_adjusted is None:
         return decision.status
@@ -184,9 +184,9 @@ def _p(inputs: Inputs, decision: records.Decision, *, brief: bool = False) -> Me
 
 
 def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> tuple[Message, ...]:
-    """Return every fairness utility's gap on the candidate's test rows.
+    """Return the gap in every fairness utility on the candidate's test rows.
 
-    It is empty for an untested candidate.
+    The tuple is empty for an untested candidate.
     """
     tested = [trial.estimates.values for trial in trials if trial.piece.status == OK]
     if not tested:
@@ -200,9 +200,9 @@ def _gaps(inputs: Inputs, trials: Sequence[Trial]) -> tuple[Message, ...]:
 
 
 def _sides(inputs: Inputs, trials: Sequence[Trial], *, shown: bool) -> dict[str, Argument]:
-    """Return what the first fairness utility compares: the status quo and its two groups that are furthest apart.
+    """Return the arguments on the first fairness utility: the status quo and its two groups furthest apart.
 
-    If an improvement is shown, so is the gap of the status quo, and a sentence says which group it serves worse.
+    If an improvement is shown, they include a sentence on the group that the status quo serves worse.
     """
     tested = [trial.estimates.values for trial in trials if trial.piece.status == OK]
     if not tested:
@@ -256,7 +256,7 @@ def reason_records(
 
 
 def _improved_splits(trials: Sequence[Trial]) -> tuple[int, bool]:
-    """Return in how many splits a candidate improved, and whether it decided as the status quo in all of them."""
+    """Return the number of splits with an improvement, and whether all decisions equal the status quo's."""
     improved = sum(trial.tests.power is not None and trial.tests.power.improved for trial in trials)
     return improved, all(trial.unchanged for trial in trials)
 
@@ -264,7 +264,7 @@ def _improved_splits(trials: Sequence[Trial]) -> tuple[int, bool]:
 def plausible_reason(
     improved: int, splits: int, planned: float | None, wanted: float, needed: int | None
 ) -> records.Reason:
-    """Return the plausible reason: too few rows, no better algorithm found, or either."""
+    """Return the plausible reason: too few rows, no better algorithm, or unclear."""
     if 2 * improved > splits:
         return "too_few_rows" if needed is not None else "unclear"
     return "not_found" if planned is not None and planned >= wanted else "unclear"
@@ -301,7 +301,7 @@ def _reason_sentence(
 def _not_beyond_chance(
     inputs: Inputs, reason: records.Reason, needed: int | None, words: Arguments
 ) -> Iterator[Message]:
-    """Yield the sentences on a candidate that is better, but not beyond chance."""
+    """Yield the sentences on a candidate that is better, but not significantly."""
     spec, several = inputs.spec, len(inputs.spec.candidates)
     where = "" if spec.test.design == "one_pass" else "_in"
     tried = "_tried" if several > 1 else ""
@@ -319,7 +319,7 @@ def _not_beyond_chance(
 
 
 def whole_percent(share: float) -> float:
-    """Return a share rounded down to whole percent, so that "at least" holds; one below 1 % as it is.
+    """Return a share rounded down to whole percent, so that "at least" holds; shares below 1 % are unchanged.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def _together(sentences: Iterable[Message]) -> Message:
 
 
 def make_notes(inputs: Inputs, trials: Trials) -> Iterator[Message]:
-    """Yield the notes."""
+    """Yield the notes of the audit."""
     spec, sample = inputs.spec, inputs.sample
     if spec.test.fairness == "published":
         yield say("published")
@@ -360,21 +360,21 @@ def make_notes(inputs: Inputs, trials: Trials) -> Iterator[Message]:
 
 
 def _few_rows(remarks: Sequence[Message]) -> Iterator[Message]:
-    """Yield the first notes on groups with few rows, and the number of further ones."""
+    """Yield the first notes on groups with few rows, and the number of further notes."""
     yield from (shared("sentence", text=remark) for remark in remarks[:_MOST_REMARKS])
     if len(remarks) > _MOST_REMARKS:
         yield say("more_remarks", n=len(remarks) - _MOST_REMARKS)
 
 
 class SelectedShares(NamedTuple):
-    """The shares that a candidate and the status quo select, the means over the splits."""
+    """The shares selected by a candidate and by the status quo, as means over splits."""
 
     candidate: float
     status_quo: float
 
     @property
     def far_apart(self) -> bool:
-        """Whether they differ by more than a tenth of the larger."""
+        """Whether the shares differ by more than a tenth of the larger share."""
         return abs(self.candidate - self.status_quo) > max(self) / 10
 
 
@@ -391,7 +391,7 @@ def selected_shares(trials: Sequence[Trial]) -> SelectedShares | None:
 
 
 def _different_shares(trials: Trials) -> Iterator[Message]:
-    """Warn if candidate and status quo select different shares, so that groups of different sizes are compared."""
+    """Warn if candidate and status quo select different shares, so that differently sized selections are compared."""
     for name, each in trials.items():
         shares = selected_shares(each)
         if shares is not None and shares.far_apart:
@@ -399,7 +399,7 @@ def _different_shares(trials: Trials) -> Iterator[Message]:
 
 
 def never_selected(inputs: Inputs, trials: Sequence[Trial]) -> tuple[str, ...]:
-    """Return the groups of which a candidate selects nobody in some split, though it selects others."""
+    """Return the groups in which a candidate selects no one in some split."""
     sample, nobody = inputs.sample, set()
     for trial in trials:
         if trial.piece.made is not None and np.isin(trial.piece.made.decisions.values, (0.0, 1.0)).all():
@@ -415,7 +415,7 @@ def _never_selected_note(inputs: Inputs, trials: Trials) -> Iterator[Message]:
 
 
 def _missing_outcomes(sample: AuditRows, trials: Trials) -> Iterator[Message]:
-    """Warn of selective labels: outcomes known only for some."""
+    """Warn of selective labels, which are outcomes known only for some people."""
     unknown = int(np.isnan(sample.outcome).sum())
     if sample.unlabelled:
         uniform = _uniform_decisions_note(trials)
@@ -426,7 +426,7 @@ def _missing_outcomes(sample: AuditRows, trials: Trials) -> Iterator[Message]:
 
 
 def _uniform_decisions_note(trials: Trials) -> Message | None:
-    """Return a warning if the status quo decides the same for all remaining rows: a sign of selective labels."""
+    """Return a warning if the status quo decides equally for all remaining rows, a sign of selective labels."""
     decisions = np.concatenate([trial.piece.status_quo.values for trial in next(iter(trials.values()))])
     for value, key in ((1.0, "all_selected"), (0.0, "none_selected")):
         if (decisions == value).all():
@@ -435,7 +435,7 @@ def _uniform_decisions_note(trials: Trials) -> Message | None:
 
 
 def _unchanged(trials: Trials) -> Iterator[Message]:
-    """Name candidates that equal the status quo, whose p-value is always 1."""
+    """Yield notes on candidates equal to the status quo, whose p-value is always 1."""
     for name in (name for name, each in trials.items() if all(trial.unchanged for trial in each)):
         yield say("says_nothing", model=name)
 
@@ -452,7 +452,7 @@ def _ties(trials: Trials) -> Iterator[Message]:
 
 
 def _searches(trials: Trials) -> Iterator[Message]:
-    """Warn of solvers that were stopped, and of splits in which a search found nothing."""
+    """Warn of solvers stopped by their time limit, and of splits in which a search found nothing."""
     for name, each in trials.items():
         pieces = [piece for trial in each for piece in trial.pieces]
         where = say("steps" if each[0].steps else "splits", n=len(pieces))

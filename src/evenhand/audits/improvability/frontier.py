@@ -1,4 +1,4 @@
-"""The frontier of accuracy against the gap over candidates and margins, with a joint region."""
+"""The frontier of accuracy against the gap over candidates and margins, with simultaneous regions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _AXES |= {"high": "gap_high"}
 
 
 def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator[FrontierPoint]:
-    """Yield the status quo and every candidate.
+    """Yield the points of the status quo and of every candidate.
 
-    For a search, also yield its choices at larger margins.
+    For a search, yield its choices at larger margins, too.
     """
     most = max(
         trials.values(), key=lambda each: sum(trial.piece.test.size for trial in each if trial.piece.status == OK)
@@ -46,7 +46,7 @@ def frontier_records(inputs: Inputs, trials: Trials, curves: Curves) -> Iterator
 
 
 def _later_choices(inputs: Inputs, name: str, trials: Sequence[Trial]) -> Iterator[FrontierPoint]:
-    """Yield the members that a search chooses at margins above 0, in one pass or one split."""
+    """Yield the members that a search chooses at margins above 0, in one pass or a single split."""
     if len(trials) != 1 or (search := trials[0].search) is None:
         return
     choice, margins = search.choice["fairness"], inputs.margins.fairness
@@ -75,7 +75,7 @@ def _point(inputs: Inputs, name: str, trials: Sequence[Trial], side: int) -> Fro
 
 
 def _ranked_points(points: Sequence[FrontierPoint], sign: float) -> Iterator[FrontierPoint]:
-    """Yield every point, the status quo first, with its efficiency and regret among all points."""
+    """Yield every point with its efficiency and regret among all points, the status quo first."""
     places = [None if p.accuracy is None or p.gap is None else (sign * p.accuracy, -p.gap) for p in points]
     defined = [place for place in places if place is not None]
     least = np.inf if points[0].accuracy is None else sign * points[0].accuracy
@@ -89,7 +89,7 @@ def _ranked_points(points: Sequence[FrontierPoint], sign: float) -> Iterator[Fro
 
 
 def _is_beaten(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> bool:
-    """Return whether another place is at least as good in both coordinates."""
+    """Return whether another point is at least as good in both coordinates."""
     return any(other[0] >= place[0] and other[1] >= place[1] and other != place for other in others)
 
 
@@ -99,7 +99,7 @@ def _title(point: FrontierPoint) -> str:
 
 
 def frontier_panels(result: ImprovabilityResult, _: str | None = None) -> list[Any]:
-    """Return the panel of accuracy against gap: a region for each algorithm, dashed lines through the status quo."""
+    """Return the panel of accuracy against gap: a region per algorithm, with dashed lines through the status quo."""
     defined = [point for point in result.frontier if point.accuracy is not None and point.gap is not None]
     if not defined:
         return []
@@ -143,7 +143,7 @@ def frontier_figure(result: ImprovabilityResult) -> Figure:
 
 
 def frontier_table(result: ImprovabilityResult) -> DisplayTable:
-    """Return the table behind the chart."""
+    """Return the table behind the chart of the frontier."""
 
     def style(name: str) -> Format:
         return result.metrics[name].style()

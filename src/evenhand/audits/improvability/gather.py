@@ -40,13 +40,13 @@ TRANSFER = TransferLimit("the features, the outcome and the decisions, once", MO
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Existing decisions, or scores with a threshold.
+    """Existing decisions, or scores with a cut-off.
 
     Parameters
     ----------
-    values : one per row; nan where missing.
-    kind : 'decisions' or 'scores'.
-    threshold : selected above it, where no capacity ranks the scores.
+    values : the value of each row; nan where missing.
+    kind : the kind of values, 'decision' or 'score'.
+    threshold : the cut-off above which rows are selected, if no capacity ranks the scores.
     """
 
     values: FloatArray
@@ -60,16 +60,17 @@ class AuditRows:
 
     Parameters
     ----------
-    grouping, groups, group : the grouping, its groups, and the code of each row's group.
+    grouping, groups, group : the grouping, its groups, and each row's group code.
     outcome : the outcomes; nan where unknown.
-    features, labels, matrix : the features, the text behind codes, and the numbers and codes.
-    weight : survey weights, or None.
-    predictions : columns of decisions or scores by name.
+    features, labels, matrix : the names of the features, the text of their codes, and the matrix of numbers and codes.
+    weight : the survey weights, or None.
+    predictions : the columns of decisions or scores, by name.
     ids : an array of row identifiers, or None.
-    columns : further columns that a utility depends on.
-    left_out : the rows left out, and why.
-    unlabelled : how many rows were dropped for a missing outcome, by the table (or for a prediction) or here.
-    favourable : the decision that is good for the person, where it is known.
+    columns : further columns that the utilities depend on.
+    left_out : the rows left out, with the reasons.
+    unlabelled : the number of rows left out for a missing outcome here, or for a missing outcome or prediction by the
+        table.
+    favourable : the decision that is good for a person, or None if it is unknown.
     cluster : the cluster of each row, 0, 1, ... in an order that depends on no name; None if rows are independent.
     """
 
@@ -103,11 +104,11 @@ class AuditRows:
         return bool(np.isin(self.outcome[~np.isnan(self.outcome)], (0.0, 1.0)).all())
 
     def column_of(self, name: str, candidate: Candidate) -> Predictions:
-        """Return a candidate's column."""
+        """Return the column of a candidate."""
         return self.predictions[_column_name(name, str(candidate.column))]
 
     def rows(self, chosen: IntArray) -> AuditRows:
-        """Return some of the rows."""
+        """Return the rows at some positions."""
         return replace(
             self,
             group=self.group[chosen],
@@ -124,14 +125,14 @@ class AuditRows:
 
     @property
     def contents(self) -> list[FloatArray]:
-        """The columns of numbers: outcome, features (or predictions without them), those of utilities, weights."""
+        """The numeric columns: outcome, features (or else predictions), columns of utilities, and weights."""
         names = sorted(self.predictions, key=lambda name: name != STATUS_QUO)
         features = self.matrix.T if self.features else [self.predictions[name].values for name in names]
         weight = [] if self.weight is None else [self.weight]
         return [self.outcome, *features, *self.columns.values(), *weight]
 
     def digest(self) -> str:
-        """Return the SHA-256 of all inputs of the numbers; the same on every engine."""
+        """Return the SHA-256 of all data behind the results, the same on every engine."""
         digest = hashlib.sha256(json.dumps([self.groups, self.features, sorted(self.labels.items())]).encode())
         weight = [] if self.weight is None else [self.weight]
         existing = [column.values for _, column in sorted(self.predictions.items())]
@@ -145,9 +146,9 @@ class AuditRows:
 
 
 def read_sample(table: Table, spec: ImprovabilitySpec) -> AuditRows:
-    """Read the rows of a table, leaving out those without a group, or in too small groups.
+    """Read the rows of a table, without rows that lack a group or belong to a too small group.
 
-    All are counted.
+    All rows left out are counted.
     """
     grouping = _grouping(table, spec)
     _refuse_features(table, spec, grouping)
@@ -225,7 +226,7 @@ def _refuse_features(table: Table, spec: ImprovabilitySpec, grouping: str) -> No
 
 
 class _Source(NamedTuple):
-    """The origin of decisions or scores, and whose they are, in words."""
+    """The source of decisions or scores; `whose` names their origin in messages."""
 
     whose: str
     column: str
@@ -235,9 +236,9 @@ class _Source(NamedTuple):
 
 
 def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
-    """Yield the columns of existing decisions and scores by name.
+    """Yield the sources of existing decisions and scores, by name.
 
-    A model's column is that of its prediction.
+    For a model, the column is its prediction's.
     """
     outcome = _outcome_column(table, spec)
     for name, source in _decision_sources(table, spec):
@@ -263,7 +264,7 @@ def _sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Sour
 
 
 def _decision_sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[str, _Source]]:
-    """Yield the columns or models that the settings name as decisions or scores."""
+    """Yield the sources of decisions or scores named in the settings."""
     quo = spec.status_quo
     if quo.column is not None:
         yield STATUS_QUO, _Source("status quo", quo.column, quo.kind, quo.threshold, quo.selected)
@@ -276,7 +277,7 @@ def _decision_sources(table: Table, spec: ImprovabilitySpec) -> Iterator[tuple[s
 
 
 def _favourable(table: Table, spec: ImprovabilitySpec) -> str | None:
-    """Return the decision that is good for the person: that of the status quo, or of the table's model it names."""
+    """Return the decision that is good for a person, from the status quo's settings or the table's model."""
     quo = spec.status_quo
     if quo.favourable is None and quo.column is not None and quo.column in table.models:
         return table.prediction(quo.column).favourable
@@ -301,7 +302,7 @@ def _require_column(table: Table, candidate: str, column: str) -> None:
 
 
 def _canonical_order(rows: CodedRows) -> IntArray:
-    """Return an order of rows that does not depend on theirs: by id, or else by all their values."""
+    """Return an order of rows independent of their order in the data: by id, or else by all values."""
     if "id" in rows.columns:
         return np.asarray(np.argsort(rows.columns["id"].codes, kind="stable"))
     by: list[Any] = [coded.codes for name, coded in rows.columns.items() if name != "cluster"]
@@ -310,7 +311,7 @@ def _canonical_order(rows: CodedRows) -> IntArray:
 
 
 def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -> FloatArray:
-    """Return the outcome as numbers: the column's, or 1 for the positive value."""
+    """Return the outcome as numbers: the column's values, or 1 for the positive value."""
     is_outcome = column == table.roles.outcome
     if table.roles.outcome_kind == "number" if is_outcome else _are_numbers(coded):
         _refuse_shares_of_right_decisions(column, spec)
@@ -320,7 +321,7 @@ def _outcome(coded: Coded, column: str, table: Table, spec: ImprovabilitySpec) -
 
 
 def _refuse_shares_of_right_decisions(column: str, spec: ImprovabilitySpec) -> None:
-    """Refuse to count decisions that equal a number."""
+    """Refuse a utility that counts decisions equal to a numeric outcome."""
     if spec.outcome is None and "classification" in (utility.name for utility in spec.criteria.utilities):
         raise ConfigError(
             "the utility 'classification' counts right decisions, and the outcome {column!r} is a number; name another "
@@ -347,7 +348,7 @@ def _predictions(coded: Coded, source: _Source) -> Predictions:
 
 
 def _decisions(coded: Coded, column: str, yes: Scalar | None, role: str) -> FloatArray:
-    """Return 1 for the positive value, or words for yes, and 0 for others; nan where missing."""
+    """Return 1 for the positive value (or words for yes) and 0 for other values; nan where missing."""
     if yes is None:
         states = [yes_or_no(value) for value in coded.values]
         other = [value for value, state in zip(coded.values, states, strict=True) if state is None]
@@ -408,7 +409,7 @@ def _utility_column(coded: Coded, name: str) -> FloatArray:
 
 
 def _complete_rows(sample: AuditRows, table: Table, spec: ImprovabilitySpec) -> AuditRows:
-    """Drop rows without a group, groups that are too small and, if requested, incomplete rows."""
+    """Drop rows without a group, too small groups and, if requested, incomplete rows."""
     left_out = []
     if table.dropped:
         left_out.append(LeftOut(n=table.dropped, reason=shared("rows_dropped")))
@@ -460,7 +461,7 @@ def _large_groups(sample: AuditRows, spec: ImprovabilitySpec) -> tuple[AuditRows
 
 
 def _in_order_of_groups(sample: AuditRows) -> AuditRows:
-    """Return the sample with its groups in an order that depends on no name."""
+    """Return the sample with its groups in an order independent of names."""
     order = largest_first(np.bincount(sample.group), sample.group, sample.contents)
     groups = tuple(sample.groups[code] for code in order)
     return replace(sample, group=np.argsort(order)[sample.group], groups=groups)
@@ -479,7 +480,7 @@ def _in_order_of_clusters(sample: AuditRows) -> AuditRows:
 
 
 def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilitySpec, left_out: list[LeftOut]) -> None:
-    """Refuse fewer than two groups, and a pair of unknown groups."""
+    """Refuse fewer than two groups, and a pair with unknown groups."""
     if len(groups) < 2:
         small = "; ".join(f"{record.group!r} has {record.n}" for record in left_out if record.n)
         raise DataError(
@@ -500,7 +501,7 @@ def _require_groups(groups: tuple[str, ...], grouping: str, spec: ImprovabilityS
 
 
 def _with_model_scores(sample: AuditRows, spec: ImprovabilitySpec) -> AuditRows:
-    """Return the sample with the status quo's scores, if it is a model that computes them."""
+    """Return the sample with the status quo's scores, if the status quo is a model that computes them."""
     model, threshold = spec.status_quo.model, spec.status_quo.threshold
     if model is None:
         return sample
@@ -531,7 +532,7 @@ def _scores(model: object, matrix: FloatArray) -> FloatArray:
 
 
 def telling_features(sample: AuditRows) -> Iterator[str]:
-    """Yield the features that reveal the group, other than the grouping's own columns."""
+    """Yield the features that reveal the group, except the grouping's own columns."""
     for position, name in enumerate(sample.features):
         if name in sample.grouping.split(TIMES):
             continue

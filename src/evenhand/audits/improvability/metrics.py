@@ -1,4 +1,4 @@
-"""The metrics of the improvability audit: the utilities, and how far they can be improved."""
+"""The metrics of the improvability audit: the utilities, and the largest margins of improvement."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ MEANINGS = {
     "absolute_error": "the mean distance of the predicted number from the outcome (absolute error)",
     "squared_error": "the mean squared distance of the predicted number from the outcome (squared error)",
 }
-"""The meanings of the utilities for a court."""
+"""The meanings of the utilities, in words for a court."""
 
 
 def utility_metric(utility: Utility) -> Metric:
-    """Return the row of a utility, built-in or user-defined."""
+    """Return the metric of a utility, built-in or user-defined."""
     return METRICS.get(utility.name) or Metric(name=utility.name, title=utility.name, unit="amount", reveals="number")

@@ -27,7 +27,7 @@ Reason = Literal["too_few_rows", "not_found", "unclear", "unchanged"]
 Better = Literal["higher", "lower"]
 
 JUDGED: FairnessTest = "signed"
-"""The fairness test behind every conclusion, whichever is shown first: the published test is not valid."""
+"""The fairness test behind every conclusion, because the published test is not valid at all margins."""
 
 _MODEL = "the candidate"
 _SPLIT = "the split, from 1; 1 in one pass"
@@ -39,17 +39,17 @@ _GROUP = "the group whose accuracy is to improve; '(overall)' for all that is te
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImprovabilityValue(Value):
-    """A group's value by a utility under the status quo (`model` 'status_quo') or a candidate, the mean over splits."""
+    """A group's value of a utility under the status quo (`model` 'status_quo') or a candidate, as mean over splits."""
 
     stderr: float | None = column("the bootstrap's standard error, the mean over splits", None, reveals="number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImprovabilityGap(Gap):
-    """One component of the test on one split, at a margin of 0: by how much the candidate is better.
+    """One component of the test on one split, at a margin of 0: the candidate's improvement.
 
-    That is accuracy gained, or by how much the gap between groups shrinks. The p-value of the component 'all' is the
-    largest of the others.
+    The improvement is the gain in accuracy, or the shrinkage of the gap between groups. The p-value of the component
+    'all' is the largest p-value of the other components.
     """
 
     split: int = column(_SPLIT, reveals="safe")
@@ -101,9 +101,9 @@ class Decision(CurvePoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margin(Value):
-    """The largest margin of an unbroken run of established improvements from 0, a one-sided confidence bound.
+    """The largest margin of improvement, a one-sided confidence bound: all smaller margins are established, too.
 
-    It holds for all candidates together.
+    It is simultaneous over all candidates.
     """
 
     test: FairnessTest = column(_TEST, reveals="name")
@@ -112,9 +112,9 @@ class Margin(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierPoint(Record):
-    """An algorithm's position: the accuracy of everyone against the gap, the mean over splits.
+    """An algorithm's point on the frontier: overall accuracy against the gap, as means over splits.
 
-    The limits hold for accuracy and gap of the status quo and all candidates together.
+    The limits are simultaneous over accuracy and gap of the status quo and all candidates.
     """
 
     model: str = column("the candidate, or 'status_quo'", reveals="name")
@@ -150,7 +150,7 @@ class FrontierPoint(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRecord(Record):
-    """What a candidate was in one split or step, and how it decided the test rows."""
+    """The description of a candidate in one split or step, with its decisions on the test rows."""
 
     model: str = column(_MODEL, reveals="name")
     split: int = column(_STEP, reveals="safe")
@@ -187,7 +187,7 @@ class CoefficientRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ScenarioRecord(Record):
-    """An improvement assumed for power."""
+    """An improvement assumed in the power calculation."""
 
     model: str = column(_MODEL, reveals="name")
     scenario: Scenario = column(
@@ -199,7 +199,7 @@ class _ScenarioRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerRecord(_ScenarioRecord):
-    """The power of the test with so many rows, adjusted for all candidates, the median over the splits."""
+    """The power of the test for a number of rows, adjusted for all candidates, as median over splits."""
 
     n: int = column("rows in all", reveals="count")
     value: float | None = column("the power", reveals="number")
@@ -208,7 +208,7 @@ class PowerRecord(_ScenarioRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSizeRecord(_ScenarioRecord):
-    """The total rows for the required power."""
+    """The total number of rows for the required power."""
 
     power: float = column("the required power", reveals="safe")
     n: int | None = column("rows in all; null where no number gives this power", reveals="count")
@@ -217,7 +217,7 @@ class SampleSizeRecord(_ScenarioRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonRecord(Record):
-    """Why no improvement is established for a candidate, as far as the data tell."""
+    """The plausible reason why no improvement is established for a candidate."""
 
     model: str = column(_MODEL, reveals="name")
     reason: Reason = column(
@@ -236,12 +236,12 @@ class ReasonRecord(Record):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The rows of the data and the trials behind a result, kept in memory and never written with it.
+    """The rows of the data and the trials behind a result, which stay in memory and are never written with it.
 
     Parameters
     ----------
     inputs : the rows, the settings and the margins.
-    trials : every candidate's trials, in the order of the splits.
+    trials : the trials of every candidate, in the order of the splits.
     """
 
     inputs: Inputs
@@ -256,13 +256,14 @@ class ImprovabilityResult(Result):
     ----------
     values, gaps, frontier, decisions, margins, curves, candidates, coefficients : tables.
     power, sample_sizes, reasons : more tables.
-    groups : the groups that are compared.
-    furthest_apart : the two that the status quo treats most differently on (the first training) rows, the higher first.
-    better : whether more of the accuracy utility is better, or less.
-    n : the rows of the test; null where `suppress_below` withholds it.
-    unlabelled : rows left out because their outcome (or a prediction) is missing; null as above.
-    hash : SHA-256 of the rows that the numbers were computed from.
-    kept : the rows and trials behind the tables, never written or pickled (see `evidence`).
+    groups : the compared groups.
+    furthest_apart : the two groups furthest apart under the status quo on (the first training) rows, the higher one
+        first.
+    better : whether higher or lower values of the accuracy utility are better.
+    n : the number of rows of the test; null if `suppress_below` withholds it.
+    unlabelled : the number of rows left out for a missing outcome (or prediction); null as for `n`.
+    hash : the SHA-256 of the rows behind the results.
+    kept : the rows and trials behind the tables, which are never written or pickled (see `evidence`).
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT
@@ -310,7 +311,7 @@ class ImprovabilityResult(Result):
         Raises
         ------
         ConfigError
-            When the result was loaded or unpickled: rows of the data are never part of it.
+            If the result was loaded or unpickled, because it never contains rows of the data.
         """
         evidence: Evidence | None = vars(self).get("kept")
         if evidence is None:
@@ -322,12 +323,12 @@ class ImprovabilityResult(Result):
 
     @property
     def established(self) -> tuple[Decision, ...]:
-        """The decisions that show an improvement at the smallest requested margin, adjusted for all candidates."""
+        """The decisions that establish an improvement at the smallest requested margin, adjusted for all candidates."""
         return tuple(decision for decision in self.rejections if decision.established)
 
     @property
     def rejections(self) -> tuple[Decision, ...]:
-        """The candidates whose own signed test, which is valid, rejects at the smallest requested margin."""
+        """The decisions of candidates whose own signed test rejects at the smallest requested margin."""
         least = min(self.spec.test.margins)
         decisions: tuple[Decision, ...] = matching(self.decisions, test=JUDGED, metric=FAIRNESS, margin=least)
         return tuple(decision for decision in decisions if decision.rejected)
@@ -340,19 +341,19 @@ class ImprovabilityResult(Result):
         Parameters
         ----------
         folder
-            Where to write; it is made where it does not exist.
+            The folder to write to; it is created if it does not exist.
         candidate
-            Which one; by default all.
+            The name of the candidate; by default all candidates.
         split
-            The candidate of which split or step, from 1; by default that of the split whose p-value is the median, or
-            of the last step.
+            The number of the candidate's split or step, from 1; by default the split with the median p-value, or the
+            last step.
 
         Returns
         -------
         list of Path
-            For each candidate a JSON file with what it is (coefficients, features, capacity or threshold, and why a
-            format could not be written), a CSV file with its decisions on the test rows of every split or step, and
-            where possible a skops and an ONNX file.
+            For each candidate, a JSON file with its description (coefficients, features, capacity or threshold, and
+            formats that could not be written), a CSV file with its decisions on the test rows of every split or step
+            and, where possible, a skops and an ONNX file.
         """
         inputs, trials = self.evidence.inputs, self.evidence.trials
         if candidate is not None:

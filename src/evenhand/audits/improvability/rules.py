@@ -1,4 +1,4 @@
-"""Selection rules: learn an algorithm from training rows that can decide other rows."""
+"""Selection rules, which learn an algorithm from training rows to decide other rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evenhand.stats.types import FloatArray, IntArray
 
 Scorer = Callable[[FloatArray], Any]
 Coefficient = tuple[str, float]
-"""A prepared column, and the score of one unit of it."""
+"""A prepared column, and its coefficient in the score."""
 
 DEFAULT_THRESHOLD = 0.5
 INTERCEPT = "(intercept)"
@@ -34,14 +34,14 @@ class TrainingRows:
 
     Parameters
     ----------
-    features, names : (n, d) numbers and codes of text, and the names of the columns.
-    labels : for features of text, the text behind codes.
-    outcome : (n,) the outcomes; nan where unknown.
-    group, groups : (n,) the group of each row, and the names of the groups.
-    status_quo : (n,) the decisions of the status quo.
-    weight : survey weights, or None.
+    features, names : (rows, columns) the numbers and codes of text, and the names of the columns.
+    labels : the text of the codes, for features of text.
+    outcome : (rows,) the outcomes; nan where unknown.
+    group, groups : (rows,) the group of each row, and the names of the groups.
+    status_quo : (rows,) the decisions of the status quo.
+    weight : the survey weights, or None.
     capacity : the share to select, or None.
-    seed : for a rule that draws random numbers.
+    seed : the seed for rules that draw random numbers.
     columns : further columns that the utility depends on.
     """
 
@@ -75,14 +75,14 @@ class TrainingRows:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """An algorithm made by a rule.
+    """An algorithm that a rule has learned.
 
     Parameters
     ----------
-    score : from a feature matrix to scores or decisions.
-    kind : which of the two.
-    threshold : selected above it, where no capacity ranks the scores.
-    pipeline : the scikit-learn pipeline behind it, or None.
+    score : the function from a feature matrix to scores or decisions.
+    kind : whether `score` returns scores or decisions.
+    threshold : the cut-off above which rows are selected, if no capacity ranks the scores.
+    pipeline : the scikit-learn pipeline behind the algorithm, or None.
     linear : the linear classifier that a search found, or None.
     """
 
@@ -94,7 +94,7 @@ class Fitted:
 
 
 class Decisions(NamedTuple):
-    """Decisions, with the part of chance: rows tied at the cut of a capacity, and those of them selected."""
+    """Decisions, with the numbers of rows tied at the cut-off of a capacity and of tied rows selected at random."""
 
     values: FloatArray
     tied: int = 0
@@ -109,7 +109,7 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
     candidate : the rule.
     rows : the training rows.
     utility : the accuracy utility, which the linear searches need.
-    name : what the candidate is called, for messages.
+    name : the name of the candidate in messages.
     """
     try:
         if candidate.linear_search:
@@ -131,7 +131,7 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
 def decide(
     algorithm: Predictions | Fitted, values: FloatArray, capacity: float | None, rng: np.random.Generator
 ) -> Decisions:
-    """Return decisions from scores or decisions of an algorithm: ranked to the capacity, or cut at the threshold."""
+    """Return an algorithm's decisions: given, ranked to the capacity, or cut at the threshold."""
     if algorithm.kind == "decision":
         return Decisions(values)
     if capacity is not None:
@@ -144,7 +144,7 @@ def decide(
 
 
 def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
-    """Return a fitted candidate's scores of rows, each a finite number."""
+    """Return a fitted candidate's scores of rows; refuse scores that are not finite."""
     one_thread = import_module("threadpoolctl").threadpool_limits(limits=1) if fitted.pipeline else nullcontext()
     try:
         with one_thread:
@@ -167,7 +167,7 @@ def scores(fitted: Fitted, matrix: FloatArray, name: str) -> FloatArray:
 
 
 def is_binary(outcome: FloatArray) -> bool:
-    """Tell whether all outcomes are 0 or 1."""
+    """Return whether all outcomes are 0 or 1."""
     return bool(np.isin(outcome, (0.0, 1.0)).all())
 
 
@@ -203,7 +203,7 @@ def _wrapped(estimator: object, text: list[int], numbers: list[int], seed: int) 
 
 
 def _columns(text: list[int], numbers: list[int]) -> Any:
-    """Return the unfitted preparation of columns: one of 0 and 1 for each code of text, numbers unchanged."""
+    """Return the unfitted preparation of columns: indicator columns for codes of text, numbers unchanged."""
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
@@ -214,7 +214,7 @@ def _columns(text: list[int], numbers: list[int]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of a fitted pipeline: the probability of a 1 if available, else the prediction."""
+    """The scores of a fitted pipeline: the probability of outcome 1 if available, else the prediction."""
 
     pipeline: Any
     binary: bool
@@ -235,7 +235,7 @@ class Scores:
 
 
 def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
-    """Fit fairlearn's exponentiated gradient; the score is the mixture's probability of a 1."""
+    """Fit fairlearn's exponentiated gradient; the score is the mixture's probability of selection."""
     require_extra("fairlearn", "models", "A fairlearn reduction")
     if not is_binary(rows.outcome):
         raise ConfigError("fairlearn's reductions need an outcome of 0 or 1.")
@@ -266,7 +266,7 @@ def _reduction(candidate: Candidate, rows: TrainingRows) -> Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A weighted mixture of classifiers, which gives the probability of selection."""
+    """A weighted mixture of classifiers, which returns the probability of selection."""
 
     columns: Any
     members: tuple[tuple[Any, float], ...]
@@ -290,7 +290,7 @@ def _seeded_copy(candidate: Candidate, rows: TrainingRows) -> Fitted:
 
 
 def _linear(candidate: Candidate, rows: TrainingRows, utility: Utility) -> Fitted:
-    """Search for a linear classifier, by the sweep or the mixed-integer program."""
+    """Search for a linear classifier by the sweep or the mixed-integer program."""
     if candidate.amounts is not None and rows.capacity is not None:
         raise ConfigError("`amounts` go with no `capacity`: a capacity selects people, and amounts are set for all.")
     if candidate.goal != "fairness" and candidate.goal not in rows.groups:
@@ -325,12 +325,12 @@ def _linear(candidate: Candidate, rows: TrainingRows, utility: Utility) -> Fitte
 def linear_rule(
     linear: LinearCandidate, prepared: object, *, ranked: bool, amounts: tuple[float, float] | None = None
 ) -> Fitted:
-    """Return a linear classifier as a pipeline: its score is intercept + x'b, selected when at least 0."""
+    """Return a linear classifier as a pipeline with the score intercept + x'b; scores of at least 0 are selected."""
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import Pipeline
 
     size = linear.coefficients.size
-    estimator = LinearRegression().fit(np.eye(2, size), np.zeros(2))  # converters ask whether it was fitted
+    estimator = LinearRegression().fit(np.eye(2, size), np.zeros(2))  # converters check that it was fitted
     estimator.coef_, estimator.intercept_ = linear.coefficients, np.float64(linear.intercept)
     pipeline = Pipeline([("columns", prepared), ("estimator", estimator)])
     return Fitted(
@@ -376,9 +376,9 @@ def column_names(prepared: Any, names: tuple[str, ...], labels: Mapping[str, tup
 
 
 def coefficients_of(fitted: Fitted, sample: AuditRows) -> tuple[Coefficient, ...]:
-    """Return intercept and coefficients of a linear pipeline in raw units.
+    """Return the intercept and coefficients of a linear pipeline in raw units.
 
-    They are empty for other pipelines.
+    The tuple is empty for other pipelines.
     """
     steps = getattr(fitted.pipeline, "named_steps", {})
     estimator = steps.get("estimator")

@@ -1,4 +1,4 @@
-"""The improvability section of a report: the legal context, charts, tables and methods."""
+"""The report section on improvability: legal context, charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def parts(result: ImprovabilityResult) -> Iterator[Figure | DisplayTable]:
 
 
 def _process_table(result: ImprovabilityResult) -> DisplayTable:
-    """Return the three parts of a disparate-impact case, with this result's bearing on each."""
+    """Return the table of the three parts of a disparate-impact case, with this result's bearing on each."""
     rows = (
         (
             "1. Prima facie case. Do the benefits or harms fall disproportionately on a protected group?",
@@ -102,7 +102,7 @@ def _process_table(result: ImprovabilityResult) -> DisplayTable:
 
 
 def _scope_table(result: ImprovabilityResult) -> DisplayTable:
-    """Return what the result establishes, and what it does not."""
+    """Return the table of what the result establishes and does not establish."""
     fairness = " and in ".join(_meaning(utility.name) for utility in result.spec.fairness)
     error = (
         "If no candidate were better in all measures at once, the test would still reject in at most "
@@ -165,7 +165,7 @@ def _answer(result: ImprovabilityResult) -> str:
 
 
 def _by_median(result: ImprovabilityResult, decision: Decision) -> str:
-    """Return the conclusion of the paper's rule for several splits."""
+    """Return a clause on the conclusion of the paper's median rule, if there are several splits."""
     if decision.rejected_by_median is None or result.spec.test.combine == "median":
         return ""
     shown = "shows it too" if decision.rejected_by_median else "does not show it"
@@ -182,7 +182,7 @@ def _clearest(decisions: tuple[Decision, ...]) -> Decision:
 def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
     """Return the paper's table 1: values of candidate and status quo, and p-values, by split, at a margin of 0.
 
-    The p-values are the deciding ones; the published test's p-values of fairness, if requested, follow below.
+    The p-values belong to the deciding test; the published test's p-values of fairness, if requested, follow below.
     """
     tests = (None, JUDGED, result.spec.test.fairness)
     splits: dict[int, list[ImprovabilityGap]] = {}
@@ -198,7 +198,7 @@ def _split_table(result: ImprovabilityResult, candidate: str) -> DisplayTable:
 
 
 def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -> Iterator[tuple[Cell, ...]]:
-    """Yield a line for each group and gap of a split, then the largest deciding p-value."""
+    """Yield a row for each group and gap of a split, and then the largest deciding p-value."""
     split, several = Number(gaps[0].split, "count"), len(result.spec.fairness) > 1
     for gap in gaps:
         name = str(gap.group) if gap.component == "accuracy" else f"Gap in {gap.metric}" if several else "Gap"
@@ -212,14 +212,14 @@ def _lines_of_split(result: ImprovabilityResult, gaps: list[ImprovabilityGap]) -
 
 
 def _decided_at_zero(result: ImprovabilityResult, candidate: str) -> str:
-    """Return the conclusion from the p-values of the splits at a margin of 0."""
+    """Return the conclusion from the splits' p-values at a margin of 0, as a clause."""
     point = matching(result.curves, model=candidate, test=JUDGED, metric=FAIRNESS, margin=0.0)[0]
     shown = "an" if point.established else "no"
     return f"{charts.p_title(result)} {show(point.p_adjusted, 'p')}: {shown} improvement is shown"
 
 
 def _decision_table(result: ImprovabilityResult, test: str) -> DisplayTable:
-    """Return the decisions; at a margin of 0 all targets are the same hypothesis, listed once."""
+    """Return the table of decisions; at a margin of 0, all targets are one hypothesis and are listed once."""
     decisions = [d for d in matching(result.decisions, test=test) if d.margin > 0 or d.metric == FAIRNESS]
     alone = any(decision.established is False and decision.rejected for decision in decisions)
     splits = result.spec.test.design == "splits" and result.spec.test.splits > 1
@@ -246,7 +246,7 @@ def _by_rule(decision: Decision) -> str | None:
 
 
 def _decided(decision: Decision) -> str:
-    """Describe the decision: adjusted for all candidates, and by the candidate's own test."""
+    """Return a description of a decision, adjusted for all candidates or only by the candidate's own test."""
     if decision.established is None:
         words = "would reject" if decision.rejected else "would not reject"
     elif decision.established:
@@ -259,7 +259,7 @@ def _decided(decision: Decision) -> str:
 def _margin_table(result: ImprovabilityResult, test: str) -> DisplayTable:
     """Return the paper's table 2: the largest margins.
 
-    At a margin of 0 all targets are one hypothesis.
+    At a margin of 0, all targets are one hypothesis.
     """
     margins = [m for m in matching(result.margins, test=test) if m.metric == FAIRNESS or not _shows_nothing(m)]
     several = "; those of all candidates hold together" if len(result.spec.candidates) > 1 else ""
@@ -345,7 +345,7 @@ def _coefficient_table(result: ImprovabilityResult) -> DisplayTable:
 
 
 def methods(result: ImprovabilityResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     spec, test, several = result.spec, result.spec.test, len(result.spec.candidates)
     splits = test.design == "splits"
     yield from _utilities(result)
@@ -369,7 +369,7 @@ def methods(result: ImprovabilityResult) -> Iterator[Method]:
 
 
 def _utilities(result: ImprovabilityResult) -> Iterator[Method]:
-    """Yield the utilities with their uses."""
+    """Yield the definitions of the utilities, with their use."""
     spec = result.spec
     for utility in spec.criteria.utilities:
         used = [word for word, of in (("accuracy", (spec.utility,)), ("fairness", spec.fairness)) if utility in of]
@@ -379,7 +379,7 @@ def _utilities(result: ImprovabilityResult) -> Iterator[Method]:
 
 
 def _level(spec: ImprovabilitySpec) -> str:
-    """Describe the level of one test, as in 'alpha divided by 3, for the candidates'."""
+    """Return a description of the level of one test, such as 'alpha divided by 3, for the candidates'."""
     test, several = spec.test, len(spec.candidates)
     divisors = ["2, for several splits"] if test.design == "splits" and test.splits > 1 else []
     divisors += [f"{several}, for the candidates"] if several > 1 else []

@@ -46,7 +46,7 @@ STATUS_QUO = "status_quo"
 
 
 class StatusQuo(Settings):
-    """The decisions that are challenged."""
+    """The challenged decisions."""
 
     column: str | None = Field(None, description="A column of decisions or scores, or a model of the table.")
     model: Any = Field(
@@ -94,7 +94,7 @@ _OF_DESIGN: dict[str, tuple[str, ...]] = {"one_pass": ("start", "steps"), "split
 
 
 class Test(Settings):
-    """What has to be shown, and how it is tested.
+    """Settings of the test: the hypotheses, and the method to test them.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class Test(Settings):
 
     @model_serializer(mode="wrap")
     def _own_settings(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Serialise only the settings of the design."""
+        """Serialise only the settings of the chosen design."""
         others = [name for design, names in _OF_DESIGN.items() if design != self.design for name in names]
         return {name: value for name, value in written(self).items() if name not in others}
 
@@ -182,7 +182,7 @@ class Test(Settings):
 
 
 class Plan(Settings):
-    """The improvement that power and sample size are worked out for.
+    """The improvement assumed for power and sample size.
 
     Examples
     --------
@@ -279,11 +279,11 @@ class ImprovabilitySpec(Spec):
 
     @property
     def finding_alpha(self) -> float:
-        """The level at which a finding without a threshold claims an improvement."""
+        """The significance level of findings without a threshold."""
         return self.test.alpha
 
     def known_metrics(self) -> Mapping[str, Metric]:
-        """Return the metrics, with the user's own utilities."""
+        """Return the metrics, including the user's own utilities."""
         return METRICS | {utility.name: utility_metric(utility) for utility in self.criteria.utilities}
 
     @field_validator("features")
@@ -403,27 +403,27 @@ class ImprovabilitySpec(Spec):
 
     @property
     def _refitted(self) -> list[str]:
-        """The candidates that are refitted in every split."""
+        """The names of the candidates that are refitted in every split."""
         return [name for name, candidate in self.candidates.items() if candidate.refits]
 
     @property
     def fairness(self) -> tuple[Utility, ...]:
-        """The utilities of fairness."""
+        """The utilities by which fairness is measured."""
         return self.fairness_utility or (self.utility,)
 
     @property
     def criteria(self) -> Criteria:
-        """The targets of improvement."""
+        """The criteria of improvement: utilities of accuracy and fairness."""
         return Criteria(self.utility, self.fairness, self.test.accuracy_of)
 
     @property
     def predicts(self) -> bool:
-        """Whether decisions are predicted numbers of the outcome."""
+        """Whether decisions are predictions of a numeric outcome."""
         return bool(self.utility.of_predictions)
 
     @property
     def counts(self) -> int:
-        """How many times a p-value counts: once per candidate, twice where splits are combined."""
+        """The factor of the p-value's adjustment: the number of candidates, doubled if splits are combined."""
         return (2 if self.test.design == "splits" and self.test.splits > 1 else 1) * len(self.candidates)
 
 
@@ -431,7 +431,7 @@ _FORMULA = ("name", "u", "w", "better")
 
 
 def _written(utility: Utility) -> object:
-    """Serialise a utility: its name, or its formulas."""
+    """Return a utility for serialisation: its name, or its formulas."""
     if not isinstance(utility.u, Formula) or not isinstance(utility.w, Formula):
         return utility.name
     return dict(zip(_FORMULA, (utility.name, utility.u.text, utility.w.text, utility.better), strict=True))
@@ -468,5 +468,5 @@ def _utility(value: object, info: ValidationInfo) -> Utility:
 
 
 def _not_recorded(_: FloatArray, __: FloatArray) -> FloatArray:
-    """Raise an error in place of a utility's function, of which a record holds only the name."""
+    """Raise an error in place of a utility's function, because a record contains only its name."""
     raise ConfigError("a result that was read back holds no code; run the audit again.")

@@ -1,9 +1,8 @@
-"""Splits: make candidates from the training rows and test them on the others.
+"""Splits: make candidates from the training rows and test them on the test rows.
 
-A search over a family looks at the training rows only. Cross-validation there measures how promising a member is at a
-margin: the smallest number of standard errors by which any component of the test exceeds its null, on decisions made
-out of fold. The test rows are not looked at, so the choice may differ from margin to margin and each test is still of
-its level.
+A search over a family uses only the training rows. Cross-validation on them measures how promising a member is at a
+margin: the smallest number of standard errors by which a component of the test exceeds its null, on out-of-fold
+decisions. The test rows are not used, so the choice may depend on the margin and each test still has its level.
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ class Inputs:
 
     @property
     def tests(self) -> tuple[stats.FairnessTest, ...]:
-        """The fairness tests available: the published one compares two groups, and is not studentised."""
+        """The available fairness tests; the published test compares only two groups."""
         return ("signed", "published") if len(self.sample.groups) == 2 else ("signed",)
 
     @property
     def goals(self) -> tuple[stats.Goal, ...]:
-        """The goals of margins: fairness, accuracy of all, and accuracy of each group."""
+        """The goals of margins: fairness, joint accuracy, and accuracy of each group."""
         each = range(len(self.sample.groups)) if self.spec.test.accuracy_of == "groups" else ()
         return ("fairness", "joint_accuracy", *each)
 
     def rng(self, *keys: int | str) -> np.random.Generator:
-        """Return a generator for one purpose, so that adding a candidate changes no other."""
+        """Return a random generator for one purpose, so that an additional candidate changes no other."""
         return rng_of(self.spec.seed, *keys)
 
     def curves(self, value: float) -> Curves:
-        """Return one number for every component and margin."""
+        """Return curves with the same number for every component and margin."""
         accuracy = 1 if self.spec.test.accuracy_of == "everyone" else len(self.sample.groups)
         return Curves(
             np.full((accuracy, self.margins.accuracy.size), value),
@@ -69,7 +68,7 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class MadeCandidate:
-    """A candidate's decisions on the test rows, and how it was made."""
+    """A candidate's decisions on the test rows, and a description of its origin."""
 
     decisions: rules.Decisions
     what: str
@@ -78,7 +77,7 @@ class MadeCandidate:
 
 
 class Piece(NamedTuple):
-    """A candidate's result on the test rows of one split or step."""
+    """The decisions of a candidate and the status quo on the test rows of one split or step."""
 
     split: int
     test: IntArray
@@ -99,11 +98,12 @@ class Estimates:
 
     Parameters
     ----------
-    values, low, high, stderr : (G + 1, K, 2) values of groups and everyone, with intervals and standard errors.
-    counted : (G, K, 2) rows that count.
-    change : (A + F, 3) the rise in accuracy and the shrinkage of gaps, with intervals.
-    region : (2, 2, 3) accuracy of everyone and gap of both algorithms, with limits for all points together.
-    eigenvalue : the smallest of the correlation of both algorithms' values.
+    values, low, high, stderr : (groups + 1, utilities, 2) the values of groups and of all people, with intervals and
+        standard errors.
+    counted : (groups, utilities, 2) the number of rows that count.
+    change : (components, 3) the rise in accuracy and the shrinkage of gaps, with intervals.
+    region : (2, 2, 3) the overall accuracy and the gap of both algorithms, with limits simultaneous over all points.
+    eigenvalue : the smallest eigenvalue of the correlation between both algorithms' values.
     """
 
     values: FloatArray
@@ -122,9 +122,9 @@ class Tests:
 
     Parameters
     ----------
-    curves : p-values of the components by test.
+    curves : the p-values of the components, by test.
     power : the power of the test; None for an untested candidate.
-    shares : whether accuracy is positive, so that relative improvements are defined.
+    shares : whether accuracy is not negative, so that relative improvements are defined.
     """
 
     curves: Mapping[stats.FairnessTest, Curves]
@@ -133,7 +133,7 @@ class Tests:
 
 
 class Search(NamedTuple):
-    """The candidates of a search, and its choice by goal and margin."""
+    """The trials of a search's members, and its choice by goal and margin."""
 
     members: tuple[Trial, ...]
     choice: Mapping[stats.Goal, IntArray]
@@ -145,12 +145,12 @@ class Trial:
 
     Parameters
     ----------
-    candidate : its name.
-    piece : the candidate and the status quo on the test rows.
-    worst : for each fairness utility the pair of groups furthest apart on the training rows.
+    candidate : the name of the candidate.
+    piece : the decisions of candidate and status quo on the test rows.
+    worst : the pair of groups furthest apart on the training rows, for each fairness utility.
     estimates, tests : the estimates on the test rows, and their tests.
     search : the choices of a search; None for other candidates.
-    steps : the candidate in each step, if it was made in several.
+    steps : the decisions in each step, if the candidate was made in several steps.
     remarks : notes for the reader.
     """
 
@@ -165,29 +165,29 @@ class Trial:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """The candidate in this split, or in each of the steps."""
+        """The decisions in this split, or in each of the steps."""
         return self.steps or (self.piece,)
 
     @property
     def unchanged(self) -> bool:
-        """Whether it decides every test row like the status quo, so that nothing is compared."""
+        """Whether all decisions on the test rows equal the status quo's, so that nothing is compared."""
         made = self.piece.made
         return made is not None and bool((made.decisions.values == self.piece.status_quo.values).all())
 
     def parts(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
-        """Return (A + F, D) the p-values of all components at the margins of a goal."""
+        """Return the p-values of all components at the margins of a goal (components, margins)."""
         if self.search is None:
             return self.tests.curves[test].parts(goal)
         every = np.stack([member.tests.curves[test].parts(goal) for member in self.search.members])
         return np.asarray(np.take_along_axis(every, self.search.choice[goal][np.newaxis, np.newaxis], axis=0)[0])
 
     def p(self, test: stats.FairnessTest, goal: stats.Goal) -> FloatArray:
-        """Return (D,) the p-values at the margins of a goal."""
+        """Return the p-values at the margins of a goal."""
         return np.asarray(self.parts(test, goal).max(axis=0))
 
 
 Trials = Mapping[str, tuple[Trial, ...]]
-"""Every candidate's trials, in the order of the splits."""
+"""The trials of every candidate, in the order of the splits."""
 
 
 def rng_of(seed: int, *keys: int | str) -> np.random.Generator:
@@ -217,7 +217,7 @@ def make_splits(rows: int, spec: ImprovabilitySpec, cluster: IntArray | None = N
 
 
 def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
-    """Make one candidate from the training rows of one split, and test it on the others."""
+    """Make one candidate from the training rows of one split, and test it on the test rows."""
     candidate = inputs.spec.candidates[name]
     if candidate.rule == "search":
         return _search_family(inputs, name, number, split)
@@ -227,9 +227,9 @@ def try_candidate(inputs: Inputs, name: str, number: int, split: stats.Split) ->
 def _try_single(
     inputs: Inputs, name: str, *, shown: str, candidate: Candidate, number: int, split: stats.Split
 ) -> Trial:
-    """Make and test a candidate that is no search.
+    """Make and test a candidate that is not a search.
 
-    Return a note if a linear search finds nothing.
+    If a linear search finds nothing, return an untested trial with the reason.
     """
     trial = untested(inputs, shown, number, split)
     try:
@@ -240,7 +240,7 @@ def _try_single(
 
 
 class Comparison(NamedTuple):
-    """The setting of a comparison: the rows, their steps, and the pair of groups."""
+    """The setting of a comparison: the rows, their steps, and the direction of the pair of groups."""
 
     where: Message
     part: IntArray | None = None
@@ -250,7 +250,7 @@ class Comparison(NamedTuple):
 def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, comparison: Comparison) -> Trial:
     """Return a trial with the test of a candidate's decisions.
 
-    `name` is the candidate's, or that of its search.
+    `name` is the name of the candidate, or of its search.
     """
     spec, shown, where = inputs.spec, trial.candidate, comparison.where
     old, new = trial.piece.status_quo.values, made.decisions.values
@@ -287,7 +287,7 @@ def tested(inputs: Inputs, name: str, trial: Trial, made: MadeCandidate, compari
 
 
 def untested(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
-    """Return a split without a candidate: every p-value is 1, so that it counts against rejection."""
+    """Return a trial without a candidate; all its p-values are 1, so that it counts against rejection."""
     sample, spec = inputs.sample, inputs.spec
     shape = (len(sample.groups) + 1, len(spec.criteria.utilities), 2)
     nothing, ones = np.full(shape, np.nan), inputs.curves(1.0)
@@ -330,7 +330,7 @@ def _estimates(inputs: Inputs, signed: stats.SplitTest, rows: stats.Rows, freedo
 
 
 def _tests(inputs: Inputs, tests: Mapping[stats.FairnessTest, stats.SplitTest]) -> Tests:
-    """Return the p-values of every test at all margins, and the power of the signed one."""
+    """Return the p-values of every test at all margins, and the power of the signed test."""
     spec, signed = inputs.spec, tests["signed"]
     left = 1 - signed.draws.rows / len(inputs.sample)
     return Tests(
@@ -341,7 +341,7 @@ def _tests(inputs: Inputs, tests: Mapping[stats.FairnessTest, stats.SplitTest]) 
 
 
 def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: Message) -> None:
-    """Refuse a candidate that decides the same for everybody: it could win on an error rate without a choice."""
+    """Refuse a candidate that decides equally for all people, which could win on an error rate without a choice."""
     if not np.isin(old, (0.0, 1.0)).all():  # prices, which may be the same for all
         return
     for value, whom in ((0.0, problem("none")), (1.0, problem("all"))):
@@ -359,7 +359,7 @@ def _refuse_all_or_none(new: FloatArray, old: FloatArray, name: str, where: Mess
 def rows_of(inputs: Inputs, rows: IntArray, old: FloatArray, new: FloatArray, where: Message) -> stats.Rows:
     """Return rows with their terms under both algorithms.
 
-    Explain missing outcomes that matter.
+    Refuse missing outcomes that the terms need, with an explanation.
     """
     sample = inputs.sample.rows(rows)
     try:
@@ -403,7 +403,7 @@ def make_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int,
 
 
 def fit_candidate(inputs: Inputs, name: str, candidate: Candidate, number: int, split: stats.Split) -> rules.Fitted:
-    """Return the algorithm that a rule makes from the training rows of a split."""
+    """Return the algorithm that a rule learns from the training rows of a split."""
     try:
         return rules.fit_rule(candidate, training_rows(inputs, name, number, split), inputs.spec.utility, name)
     except (ConfigError, DataError):
@@ -435,7 +435,7 @@ def training_rows(inputs: Inputs, name: str, number: int, split: stats.Split) ->
 def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules.Decisions:
     """Return the status quo's decisions on the training or test rows.
 
-    A capacity applies to these rows.
+    A capacity is applied within these rows.
     """
     status_quo = inputs.sample.status_quo
     return rules.decide(
@@ -444,7 +444,7 @@ def _status_quo(inputs: Inputs, part: str, number: int, rows: IntArray) -> rules
 
 
 def _worst_pairs(inputs: Inputs, number: int, split: stats.Split) -> Iterator[stats.Pair]:
-    """Yield each fairness utility's pair of groups furthest apart: as named, or on the training rows."""
+    """Yield each fairness utility's pair of groups furthest apart: the named pair, or the pair on the training rows."""
     if (named := inputs.spec.test.worst_pair) is not None:
         yield from [stats.Pair(*(inputs.sample.groups.index(name) for name in named))] * len(inputs.spec.fairness)
         return
@@ -470,7 +470,7 @@ def _training_rows(number: int) -> Message:
 
 
 def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -> Trial:
-    """Choose the most promising member on the training rows by goal and margin, and test the chosen ones."""
+    """Choose the most promising members on the training rows by goal and margin, and test them."""
     chosen, choice = choose_members(inputs, name, number, split)
     members = tuple(
         _try_single(inputs, name, shown=f"{name}: {member.in_words()}", candidate=member, number=number, split=split)
@@ -483,7 +483,7 @@ def _search_family(inputs: Inputs, name: str, number: int, split: stats.Split) -
 def choose_members(
     inputs: Inputs, name: str, number: int, split: stats.Split
 ) -> tuple[tuple[Candidate, ...], dict[stats.Goal, IntArray]]:
-    """Return the members chosen on the training rows, and which one at each margin of each goal."""
+    """Return the members chosen on the training rows, and the position of the chosen member by goal and margin."""
     family = inputs.spec.candidates[name].family
     promises = [_promise(inputs, name, member, number, split) for member in family]
     choice: dict[stats.Goal, IntArray] = {
@@ -496,7 +496,7 @@ def choose_members(
 
 
 def _promise(inputs: Inputs, name: str, member: Candidate, number: int, split: stats.Split) -> Curves:
-    """Return the standard errors by which a member's components exceed their nulls, out of fold."""
+    """Return the number of standard errors by which a member's components exceed their nulls, out of fold."""
     try:
         decisions = _out_of_fold(inputs, name, member, number, split)
     except NoCandidateError:
