@@ -1,4 +1,4 @@
-"""People, folds and models for the benchmarks of reliability: the COMPAS data where EVENHAND_DATA has it."""
+"""People, folds and models for the reliability benchmarks, from the COMPAS data if EVENHAND_DATA contains it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDS = 5
 
 
 class People(NamedTuple):
-    """Features in the author's order of columns, group, outcome, folds, and where they come from."""
+    """Features in the author's order of columns, groups, outcomes, folds, and the source of the data."""
 
     features: FloatArray
     group: IntArray
@@ -29,7 +29,7 @@ class People(NamedTuple):
 
 
 def people() -> People:
-    """Return the 6,167 defendants of the study, or made-up people of the same shape."""
+    """Return the 6,167 defendants of the study, or synthetic people of the same shape."""
     path = (
         Path(os.environ.get("EVENHAND_DATA") or "/nonexistent") / "compas/friedler_numerical_binsensitive_slim.csv.gz"
     )
@@ -59,7 +59,7 @@ def _made_up(size: int = 6_167) -> tuple[FloatArray, IntArray]:
 
 
 def fitted(crowd: People, estimator: Any) -> list[Any]:
-    """Return one pipeline (scaled numbers, estimator) a fold, fitted on the other folds."""
+    """Return one pipeline (scaled numbers, estimator) per fold, fitted to the other folds."""
     from sklearn.base import clone
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
@@ -75,7 +75,7 @@ def fitted(crowd: People, estimator: Any) -> list[Any]:
 
 
 def linear(pipeline: Any) -> Linear:
-    """Return the pipeline of a scaler and a logistic regression as a linear model of raw features."""
+    """Return a pipeline of scaler and logistic regression as a linear model of raw features."""
     scaler, regression = pipeline[0].named_transformers_["numbers"], pipeline[-1]
     rest = [column for column in range(13) if column not in NUMERIC]
     weights = np.empty(13)

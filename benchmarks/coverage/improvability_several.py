@@ -1,19 +1,19 @@
-"""Level of the improvability test with several of something.
+"""Level of the improvability test with several candidates, margins, groups or utilities.
 
 A line is one population in which the null is true: the share of samples with a false claim at p <= 0.05. As in
 improvability_level.py, n test rows are drawn, 10 % are selected by the status quo and 10 % by a candidate, groups'
 values are set exactly, and the pair of groups comes from 2 n training rows.
 
-`candidates`: 1, 3 or 10 are tried, all at the boundary of the null (of fairness; `accuracy`: no gain for one group). A
-false claim is that any is better. `margins`: candidates can be improved on up to margins of their own, 0.1 to 0.7, with
-a gap of 60 standard errors, so that every smaller margin is found. A false claim is a largest margin beyond the truth,
-of any candidate. `Holm` is the same with Holm's p-values at each margin, which the audit does not use.
-`search`: of 3 or 10 members the most promising on the training rows is chosen for each margin. Members are all at the
-boundary, or (`search, margins`) can be improved on up to margins of their own; a false claim is then a largest margin
-beyond all of them. `groups`: the gap is that of one pair of 3 or 5 groups (`tied`: of several pairs of 4).
-`utilities`: 3 must become fairer; one is at the boundary, or all are. `audit`: the whole audit with 3 fitted candidates
-and a search among them. Features say nothing of the group and the outcome is higher in one by a constant, so any
-ranking by features leaves the gap as it is: every candidate is at the boundary, with more accuracy. n counts test rows.
+`candidates`: 1, 3 or 10 candidates are tested, all at the boundary of the null (of fairness; `accuracy`: no gain for
+one group). A false claim is that any candidate is better. `margins`: candidates have different true margins, 0.1 to
+0.7, with a gap of 60 standard errors, so that every smaller margin is detected. A false claim is a largest margin
+beyond the true one for any candidate. `Holm` is the same with Holm's p-values at each margin, which the audit does not
+use. `search`: the most promising of 3 or 10 members on the training rows is chosen for each margin. Members are all at
+the boundary, or (`search, margins`) have different true margins; a false claim is then a largest margin beyond all of
+them. `groups`: one pair of 3 or 5 groups has the gap (`tied`: several pairs of 4 groups). `utilities`: 3 utilities must
+become fairer; one or all of them are at the boundary. `audit`: the whole audit with 3 fitted candidates and a search.
+Features are independent of the group and the outcome is higher in one group by a constant, so any ranking by features
+leaves the gap unchanged: every candidate is at the boundary, with more accuracy. n counts test rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ GRID = np.round(np.arange(0.0, 0.95, 0.05), 6)
 
 @dataclass(frozen=True)
 class Case:
-    """One line: a population, the number of something, the margin at whose boundary it is, the kind of outcome."""
+    """One line: a population, a number of candidates, groups or utilities, the margin, and the kind of outcome."""
 
     name: str
     n: int
@@ -65,12 +65,12 @@ class Case:
 
     @property
     def tried(self) -> int:
-        """The candidates that are allowed for."""
+        """The number of candidates for which p-values are adjusted."""
         return self.number if self.name in ("candidates", "accuracy", "margins") else 1
 
     @property
     def resamples(self) -> int:
-        """About 200, such that alpha over the number of candidates is a possible p-value."""
+        """About 200 resamples, such that alpha over the number of candidates is a possible p-value."""
         return 20 * self.tried * ceil(10 / self.tried) - 1
 
 
@@ -85,10 +85,9 @@ def outcomes(kind: str, shape: tuple[int, ...], rng: Generator) -> FloatArray:
 
 
 def draw(n: int, old: FloatArray, new: FloatArray, rng: Generator, kind: str = "normal", *, one: bool = False) -> Rows:
-    """Draw n rows with values old (G,) and new (C, G) of C candidates, each in the place of a utility.
+    """Return n random rows with values `old` (G,) and `new` (C, G) of C candidates, each stored as a utility.
 
-    With `one` there is one candidate and one status quo, and C utilities with correlated outcomes and values old
-    (C, G).
+    With `one` there is one candidate and C utilities with correlated outcomes, and `old` has the shape (C, G).
     """
     count, groups = new.shape
     group = rng.choice(groups, size=n, p=SHARES[groups])
@@ -114,7 +113,7 @@ def part(draws: ValueDraws, which: int) -> ValueDraws:
 
 
 def training_pair(n: int, old: FloatArray, rng: Generator, kind: str = "normal") -> Pair:
-    """Return the status quo's worst pair on 2 n training rows; only those it selects have to be drawn."""
+    """Return the status quo's worst pair on 2 n training rows, drawing only the selected rows."""
     shares = np.array(SHARES[old.size]) * SELECTED
     sizes = rng.multinomial(2 * n, [*shares, 1.0 - shares.sum()])[:-1]
     means = old + np.array([outcomes(kind, (max(int(size), 1),), rng).mean() for size in sizes])
@@ -122,7 +121,7 @@ def training_pair(n: int, old: FloatArray, rng: Generator, kind: str = "normal")
 
 
 def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: Generator) -> FloatArray:
-    """Return (C, D) the p-values of all candidates in one sample, at margins of fairness."""
+    """Return (C, D) the p-values of all candidates in one random sample at margins of fairness."""
     pair = training_pair(case.n, old, rng, case.kind)
     rows = draw(case.n, old, new, rng, case.kind)
     draws = bootstrap_values(rows, resamples=case.resamples, rng=rng, method="rows", threads=1)
@@ -135,7 +134,7 @@ def p_of(case: Case, old: FloatArray, new: FloatArray, deltas: FloatArray, rng: 
 
 
 def candidates(case: Case, rng: Generator) -> tuple[bool, ...]:
-    """Tell whether any of the candidates, all at the boundary, is claimed to be better."""
+    """Return whether any candidate at the boundary is claimed to be better."""
     gap = 3.5 * gap_error(case.n)
     old, one = np.array([5.0, 5.0 + gap]), np.array([8.0, 8.0 + (1 - case.delta) * gap])
     if case.name == "accuracy":
@@ -146,7 +145,7 @@ def candidates(case: Case, rng: Generator) -> tuple[bool, ...]:
 
 
 def margins(case: Case, rng: Generator) -> tuple[bool, ...]:
-    """Tell whether the largest margin of any candidate is beyond its true one: by Bonferroni, and by Holm."""
+    """Return whether any candidate's largest margin is beyond its true one: by Bonferroni, and by Holm."""
     gap, true = 60.0 * gap_error(case.n), true_margins(case.number)
     old = np.array([5.0, 5.0 + gap])
     new = np.column_stack([np.full(true.size, 8.0 + gap), 8.0 + gap + (1 - true) * gap])
@@ -163,12 +162,12 @@ def margins(case: Case, rng: Generator) -> tuple[bool, ...]:
 
 
 def true_margins(number: int) -> FloatArray:
-    """Return the margins up to which candidates can be improved on, all of them on the grid."""
+    """Return the candidates' true margins, all of them on the grid."""
     return GRID[np.round(np.linspace(2, 14, number)).astype(np.int64)]
 
 
 def search(case: Case, rng: Generator) -> tuple[bool, ...]:
-    """Tell whether a search that chooses a member for each margin claims what no member has."""
+    """Return whether a search that chooses a member for each margin makes a false claim."""
     own = case.name == "search, margins"
     gap = (20.0 if own else 3.5) * gap_error(case.n)
     true = true_margins(case.number) if own else np.full(case.number, case.delta)
@@ -200,7 +199,7 @@ def search(case: Case, rng: Generator) -> tuple[bool, ...]:
 
 
 def groups(case: Case, rng: Generator) -> tuple[bool, ...]:
-    """Tell whether fairness is claimed with more than two groups."""
+    """Return whether fairness is falsely claimed with more than two groups."""
     gap = 3.5 * gap_error(case.n, case.number)
     place = np.linspace(0.0, 1.0, case.number)
     if case.name == "groups, tied":
@@ -210,7 +209,7 @@ def groups(case: Case, rng: Generator) -> tuple[bool, ...]:
 
 
 def utilities(case: Case, rng: Generator) -> tuple[bool, ...]:
-    """Tell whether fairness by several utilities at once is claimed; accuracy is by the first of them."""
+    """Return whether fairness by several utilities at once is falsely claimed; accuracy uses the first utility."""
     gap = 3.5 * gap_error(case.n)
     keep = np.full(case.number, 1.0 - case.delta)
     if case.name == "utilities, one":
@@ -228,7 +227,7 @@ def utilities(case: Case, rng: Generator) -> tuple[bool, ...]:
 
 
 def audit(case: Case, rng: Generator) -> tuple[bool, ...]:
-    """Tell whether the whole audit claims that any fitted candidate is fairer, where none can be."""
+    """Return whether the whole audit falsely claims that a fitted candidate is fairer."""
     import evenhand as eh
 
     size = 3 * case.n
@@ -273,7 +272,7 @@ KINDS: dict[str, Callable[[Case, Generator], tuple[bool, ...]]] = {
 
 
 def cases(sizes: Sequence[int]) -> list[Case]:
-    """Return what is simulated."""
+    """Return the cases to simulate."""
     plan = []
     for n in sizes:
         plan += [Case("candidates", n, m) for m in (1, 3, 10)]
@@ -290,7 +289,7 @@ def cases(sizes: Sequence[int]) -> list[Case]:
 
 
 def lines(samples: int, rng: Generator, *, case: Case) -> list[Line]:
-    """Return the line of a case, with what Holm would claim beside Bonferroni where both were asked."""
+    """Return the line of a case, with Holm's claims beside Bonferroni's if available."""
     found = np.array([KINDS[case.name](case, rng) for _ in range(samples)])
     of = {"candidates": "candidates", "accuracy": "candidates", "margins": "candidates", "audit": "split"}
     number = f"{case.number} {of.get(case.name, case.name.partition(',')[0])}"
@@ -304,7 +303,7 @@ def lines(samples: int, rng: Generator, *, case: Case) -> list[Line]:
 
 
 def promises(book: Book) -> None:
-    """Measure all cases."""
+    """Declare the lines of all cases."""
     for case in cases((500, 2_000)):
         name = f"{case.name}, {case.number}, {case.kind}, {case.n}, {case.delta:g}"
         samples = 20 if case.name == "audit" else 600 if (case.name, case.number) == ("search", 3) else 200

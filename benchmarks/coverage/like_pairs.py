@@ -1,10 +1,10 @@
-"""Intervals of shares of like pairs that critics judged.
+"""Coverage of intervals for shares of similar pairs judged by critics.
 
-Cases have a trait; the system's label follows it with an error of the case, the critic's with a leaning of the critic
-and an error of the answer. Each critic judges 20 cases drawn from so many; like cases differ by at most 0.3 in the
-trait. The truth is that of 4,000 critics, each with 40 cases of their own. An interval must hold the true share of
-split answers, and of pairs treated apart though held alike by the critics' own labels, which with three labels lies
-between bounds. Beside it: pairs taken as independent.
+Cases have a trait; the system's label follows the trait with an error per case, and the critic's label with a bias per
+critic and an error per answer. Each critic judges 20 randomly drawn cases; similar cases differ by at most 0.3 in the
+trait. The true shares come from 4,000 critics with 40 separate cases each. An interval must cover the true share of
+split answers, and of pairs treated apart though held alike by the critics' labels, which with three labels lies between
+bounds. Beside it is the interval for independent pairs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIKE = 0.3
 def judged(
     rng: Generator, critics: int, cases: int, each: int, labels: int, noise: float
 ) -> tuple[LikePairs, LikePairs]:
-    """Return the like pairs as the answers tell of them, and as the critics' own labels do."""
+    """Return the similar pairs derived from the answers, and from the critics' own labels."""
     trait = rng.standard_normal(cases)
     label = np.searchsorted(CUTS[labels], trait + noise * rng.standard_normal(cases))
     critic = np.repeat(np.arange(critics), each)
@@ -60,7 +60,7 @@ def judged(
 
 @cache
 def truth(labels: int, noise: float, metric: str) -> float:
-    """Return the share in the population."""
+    """Return the population's share."""
     _, known = judged(np.random.default_rng(0), 4_000, 160_000, 40, labels, noise)
     return float(known.most[metric].mean())
 
@@ -68,7 +68,7 @@ def truth(labels: int, noise: float, metric: str) -> float:
 def covers(
     samples: int, rng: Generator, critics: int, cases: int, labels: int, noise: float, metric: str
 ) -> tuple[BoolArray, BoolArray]:
-    """Return in which samples the interval holds the truth, and in which that of independent pairs does."""
+    """Return whether each interval covers the true share: ours, and the interval for independent pairs."""
     right, ours, plain = truth(labels, noise, metric), [], []
     for _ in range(samples):
         pairs, known = judged(rng, critics, cases, 20, labels, noise)
@@ -82,7 +82,7 @@ def covers(
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all designs."""
     for critics, cases in ((5, 100), (10, 40), (20, 100), (60, 200)):
         for labels, noise in ((2, 0.5), (2, 0.1), (3, 0.5)):
             for metric, title in (

@@ -1,9 +1,9 @@
-"""Promises of people's places under mistakes.
+"""Coverage of estimates about people's positions under mistakes, and error rates of a verdict on accuracy.
 
-Scores of people from a beta distribution; a mistake moves a share of them by a normal error on the scale of log odds.
-The truth is that of 40,000 people. Coverage of the passing rate, of its gap between two groups with different scores,
-and of weighted kappa with its parts and the share who stay in a level. And how often a model that is less accurate by
-exactly the margin is called no less accurate.
+Scores have a beta distribution; mistakes shift a share of them by a normal error on the log-odds scale. The true values
+come from 40,000 people. Lines report the coverage of the passing rate, of its gap between two groups with different
+scores, and of weighted kappa with its parts and the share of people who stay in a level. Further lines report how often
+a model less accurate by exactly the margin is called no less accurate.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ALIKE = 0.02
 
 
 def drawn(rng: Generator, people: int, share: float, replicates: int) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return scores without mistakes, with them, and who is in the first group."""
+    """Return scores without mistakes, scores with mistakes, and a mask of the first group."""
     first = np.arange(people) < people // 3
     score = np.where(first, rng.beta(2, 5, people), rng.beta(3, 3, people))
     odds = np.log(score / (1 - score)) + 0.8 * rng.standard_normal((replicates, people))
@@ -37,7 +37,7 @@ def drawn(rng: Generator, people: int, share: float, replicates: int) -> tuple[F
 def estimates(
     name: str, people: tuple[FloatArray, FloatArray, BoolArray]
 ) -> tuple[InfluenceEstimate, InfluenceEstimate]:
-    """Return a metric of the two groups."""
+    """Return the estimates of a metric for both groups."""
     score, moved, first = people
     if name == "passing":
         return passing(score, moved, ALIKE, first), passing(score, moved, ALIKE, ~first)
@@ -48,13 +48,13 @@ def estimates(
 
 @cache
 def truth(name: str, share: float) -> tuple[float, float]:
-    """Return the metric of both groups of very many people."""
+    """Return the true metric of both groups, from very many people."""
     a, b = estimates(name, drawn(np.random.default_rng(0), 40_000, share, 20))
     return a.value, b.value
 
 
 def covers(samples: int, rng: Generator, name: str, people: int, share: float, gap: bool) -> BoolArray:
-    """Return in which samples the limits hold the truth; samples without limits are left out."""
+    """Return whether the limits of each sample cover the true value; samples without limits are ignored."""
     right, held = truth(name, share), []
     for _ in range(samples):
         a, b = estimates(name, drawn(rng, people, share, 20))
@@ -74,10 +74,10 @@ NAMES = {
 
 
 def called_no_less(samples: int, rng: Generator, people: int, others: int, lost: float) -> BoolArray:
-    """Return in which samples some model that is worse by exactly the margin is called no less accurate.
+    """Return whether any model worse by exactly the margin is called no less accurate, for each sample.
 
-    A share `lost` of people is decided wrongly by it and rightly by the given model; so many less a hundredth the other
-    way round.
+    Such a model is wrong and the given model right for a share `lost` of people, and the reverse for a share `lost` -
+    0.01.
     """
     found = []
     for _ in range(samples):
@@ -92,7 +92,7 @@ def called_no_less(samples: int, rng: Generator, people: int, others: int, lost:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all metrics and models."""
     for name, title in NAMES.items():
         for people, share in ((150, 0.3), (600, 0.1)) if name != "prevalence_part" else ((600, 0.3), (600, 0.1)):
             for gap in (False, True):

@@ -1,7 +1,7 @@
-"""Coverage and level for numbers, such as salaries: means, medians, a far quantile and the RMSE of 15 to 5,000 people.
+"""Coverage and level for numbers such as salaries: means, medians, a far quantile and RMSE of 15 to 5,000 people.
 
-Beside one mean stands Student's interval, beside a difference of means Welch's interval and test, beside a test of
-medians that of Mann and Whitney. Groups have one distribution, or the first has 1.5 times the numbers of the second.
+Beside one mean is Student's interval, beside a difference of means Welch's interval and test, and beside a test of
+medians Mann and Whitney's test. Groups have one distribution, or the first group's numbers are 1.5 times as large.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MEASURED = (
 
 @dataclass(frozen=True)
 class Population:
-    """Numbers of people, with their true mean, median, 90 % quantile and root mean square."""
+    """A distribution of numbers with its true mean, median, 90 % quantile and root mean square."""
 
     name: str
     draw: Callable[[Generator, int], FloatArray]
@@ -67,7 +67,7 @@ LEAST_OF_SQUARES = 0.55
 
 
 def compared(x: FloatArray, y: FloatArray) -> Iterator[tuple[str, FloatArray, FloatArray, float, FloatArray]]:
-    """Yield each metric with the limits of the first group, of the difference and of the ratio, and the p-value."""
+    """Yield each metric with limits of the first group and the difference, the p-value, and limits of the ratio."""
     codes = np.repeat([0, 1], [x.size, y.size])
     numbers = np.concatenate([x, y])
     order = np.argsort(numbers, kind="stable")
@@ -83,7 +83,7 @@ def compared(x: FloatArray, y: FloatArray) -> Iterator[tuple[str, FloatArray, Fl
 
 
 def peers(x: FloatArray, y: FloatArray) -> dict[str, tuple[FloatArray, FloatArray, float]]:
-    """Return Student's and Welch's limits, Welch's p-value, and that of Mann and Whitney."""
+    """Return Student's and Welch's limits and Welch's p-value for means, and Mann and Whitney's p-value for medians."""
     welch = stats.ttest_ind(x, y, equal_var=False)
     one = stats.t.interval(0.95, x.size - 1, x.mean(), stats.sem(x))
     rank = float(stats.mannwhitneyu(x, y).pvalue)
@@ -95,7 +95,7 @@ def peers(x: FloatArray, y: FloatArray) -> dict[str, tuple[FloatArray, FloatArra
 
 
 def lines_of(samples: int, rng: Generator, of: Population, sizes: tuple[int, int], times: float) -> Sequence[Line]:
-    """Return the coverage of all intervals, and the share of rejections of equality."""
+    """Return the coverage of all intervals, and the rejection rates of the tests of equality."""
     found: dict[tuple[str, str], list[bool]] = {}
     beside: dict[tuple[str, str], list[bool]] = {}
 
@@ -150,7 +150,7 @@ def _line(
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
     for of in POPULATIONS:
         for sizes in SIZES:
             for times in (1.0, 1.5) if sizes == (60, 60) else (1.0,):

@@ -1,8 +1,8 @@
-"""What an opposing expert showed to be wrong: the same populations, measured again.
+"""Populations in which an independent check found errors, measured again.
 
-Each was drawn through the public interface on populations that no other benchmark had: rare extreme scores, one seed or
-name against another, lenient limits, groups left out, references with a small group, several rows a person, and a score
-that says nothing. The figures of then are in `benchmarks/results/independent_check.csv`.
+The check used the public interface on populations absent from other benchmarks: rare extreme scores, different seeds or
+names, lenient limits, excluded groups, references with a small group, several rows per person, and an uninformative
+score. Its figures are in `benchmarks/results/independent_check.csv`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SELECTION: dict[str, Any] = {"metrics": "selection_rate"}
 
 
 def groups_of(sizes: Sequence[int]) -> list[str]:
-    """Return the group of each person."""
+    """Return the group name of each person."""
     return [chr(ord("A") + position) for position, size in enumerate(sizes) for _ in range(size)]
 
 
 def decided(sizes: Sequence[int], yes: Sequence[int], **settings: Any) -> eh.ParityResult:
-    """Return the audit of so many people of each group, of whom so many are selected."""
+    """Return the parity audit of groups with these sizes and numbers of selected people."""
     chosen = [int(person < of) for size, of in zip(sizes, yes, strict=True) for person in range(size)]
     roles: dict[str, Any] = {"groups": "group", "predictions": {"m": {"column": "d", "favourable": "selected"}}}
     return eh.parity(eh.Table({"group": groups_of(sizes), "d": chosen}, **roles), **{**SELECTION, **settings})
@@ -44,7 +44,7 @@ def verdict_of(result: eh.ParityResult) -> Finding:
 
 
 def rare_extremes(samples: int, rng: Generator, *, sizes: tuple[int, ...], metric: str) -> list[Line]:
-    """Measure null reports where one person in 40 has a score near 1: findings, rows of tables, and tiny p-values."""
+    """Return lines of null reports with one score in 40 near 1: findings, rows of tables, and tiny p-values."""
     found, rows, tiny = (np.zeros(samples, dtype=bool) for _ in range(3))
     for sample in range(samples):
         people = sum(sizes)
@@ -67,7 +67,7 @@ def rare_extremes(samples: int, rng: Generator, *, sizes: tuple[int, ...], metri
 
 
 def false_names(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether one of 12 findings names one of four equal groups as worse off than another."""
+    """Return whether any of 12 findings names one of four equal groups as worse off than another."""
     sizes = (3_000, 3_000, 80, 80, 80, 80)
     rate = np.repeat([0.54, 0.46, 0.5, 0.5, 0.5, 0.5], sizes)
     wrong = np.zeros(samples, dtype=bool)
@@ -82,7 +82,7 @@ def false_names(samples: int, rng: Generator) -> BoolArray:
 
 
 def changes(samples: int, rng: Generator, *, sizes: tuple[int, int], yes: tuple[int, int]) -> BoolArray:
-    """Tell whether another seed, name of the column, name of the groups or order of rows changes p or sentence."""
+    """Return whether another seed, column name, group name or row order changes the p-value or the sentence."""
     first = decided(sizes, yes)
     different = np.zeros(samples, dtype=bool)
     for sample in range(samples):
@@ -99,7 +99,7 @@ def changes(samples: int, rng: Generator, *, sizes: tuple[int, int], yes: tuple[
 
 
 def hidden_difference(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether a limit of 50 points that 60 % against 30 % meets leaves the difference unsaid."""
+    """Return whether meeting a limit of 50 points hides the difference between 60 % and 30 %."""
     limits = [{"metric": "selection_rate", "max": 0.5}]
 
     def hidden() -> bool:
@@ -110,7 +110,7 @@ def hidden_difference(samples: int, rng: Generator) -> BoolArray:
 
 
 def left_out(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether a limit is met although a group of 9 people, too small to be compared, breaks it."""
+    """Return whether a limit is met although a group of 9 people, too small for a comparison, violates it."""
     limits = [{"metric": "selection_rate", "min": 0.8}]
 
     def met() -> bool:
@@ -121,7 +121,7 @@ def left_out(samples: int, rng: Generator) -> BoolArray:
 
 
 def false_meets(samples: int, rng: Generator, *, small: int, rate: float, ratio: float) -> BoolArray:
-    """Tell whether a limit on the ratio to a reference of 2,000 people is met, where the truth is just beyond it."""
+    """Return whether a limit on the ratio to a reference of 2,000 people is met just beyond it."""
     limits = [{"metric": "selection_rate", "min": ratio + 1e-9, "against": "reference"}]
 
     def met() -> bool:
@@ -134,7 +134,7 @@ def false_meets(samples: int, rng: Generator, *, small: int, rate: float, ratio:
 def reruns(
     samples: int, rng: Generator, *, sizes: Sequence[int], rates: Sequence[float], limit: dict[str, float]
 ) -> tuple[BoolArray, FloatArray]:
-    """Tell whether as many people more as a report asks for decide its verdict; the promise beside it."""
+    """Return whether the additional people requested by a report decide its verdict, beside the promised share."""
     limits = [{"metric": "selection_rate", **limit}]
     first = verdict_of(decided(sizes, np.round(np.multiply(sizes, rates)).astype(int).tolist(), thresholds=limits))
     more = _needed(first.reason)
@@ -158,9 +158,9 @@ def _needed(reason: object) -> float:
 
 
 def warned(samples: int, rng: Generator, *, rows: int, two: bool = False) -> BoolArray:
-    """Tell whether a table of 300 people, with so many rows each and no id, is said to repeat rows.
+    """Return whether a table of 300 people with `rows` rows each and no id gets a warning about repeated rows.
 
-    With `two` the only column beside the score has two values.
+    With `two`, the only column apart from the score has two values.
     """
 
     def is_warned() -> bool:
@@ -178,7 +178,7 @@ def warned(samples: int, rng: Generator, *, rows: int, two: bool = False) -> Boo
 
 
 def several_contrasts(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether the worst pair, the reference and the rest have different p-values, with two groups."""
+    """Return whether the worst pair, the reference and the rest have different p-values with two groups."""
 
     def differ() -> bool:
         gaps = decided((150, 90), rng.binomial([150, 90], 0.3).tolist()).gaps
@@ -188,7 +188,7 @@ def several_contrasts(samples: int, rng: Generator) -> BoolArray:
 
 
 def constant_wins(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether a score that is nearly constant is called fairer to individuals than one that follows effort."""
+    """Return whether a nearly constant score is called fairer to individuals than a score that follows effort."""
 
     def wins() -> bool:
         people = 150
@@ -204,7 +204,7 @@ def constant_wins(samples: int, rng: Generator) -> BoolArray:
 
 
 def promises(book: Book) -> None:
-    """Measure the populations in which the product could be shown to be wrong."""
+    """Declare the lines of all populations."""
     for groups, metric in (((2_000, 80), "mean_score"), ((2_000, 80), "brier"), ((2_000, 300), "mean_score")):
         null = partial(rare_extremes, sizes=groups, metric=metric)
         book.several(f"rare extremes {groups} {metric}", null, samples=1_000)
@@ -231,7 +231,7 @@ def promises(book: Book) -> None:
 
 
 def repeats(book: Book) -> None:
-    """Measure the warning that rows repeat: where they do, and where they do not."""
+    """Declare the lines of the warning about repeated rows, with and without repeated rows."""
     what = "a table of four rows a person is warned about"
     book.measure(
         what,
@@ -250,7 +250,7 @@ def repeats(book: Book) -> None:
 
 
 def needed(book: Book) -> None:
-    """Measure whether as many people as a report asks for decide."""
+    """Declare the lines of the number of people requested by a report."""
     cases: tuple[tuple[tuple[int, ...], tuple[float, ...], dict[str, float]], ...] = (
         ((300, 100), (0.3, 0.28), {"min": 0.8}),
         ((1_000, 80), (0.05, 0.1), {"max": 0.02}),

@@ -1,6 +1,6 @@
-"""Level and coverage of paired tests: differences of templates that are shares, ratings, skewed or mostly 0.
+"""Level and coverage of paired tests for differences of shares, ratings, and skewed or mostly zero values.
 
-Beside the level stands that of Student's paired test, beside the coverage that of its interval.
+Beside them are the level of Student's paired test and the coverage of its interval.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Draw = Callable[[Generator, int], FloatArray]
 
 
 def passes(first: float, second: float, replicates: int, spread: float = 1.0) -> Draw:
-    """Return differences of two shares of passes: templates differ in how hard they are, on the logit scale."""
+    """Return a function that draws differences of two pass rates; templates differ in difficulty on the logit scale."""
 
     def draw(rng: Generator, templates: int) -> FloatArray:
         ease = rng.normal(0.0, spread, templates)
@@ -34,23 +34,23 @@ def passes(first: float, second: float, replicates: int, spread: float = 1.0) ->
 
 
 def rare(more: float, fewer: float) -> Draw:
-    """Return differences of 1 and of -1 with these probabilities, else 0."""
+    """Return a function that draws differences of 1 and -1 with these probabilities, otherwise 0."""
     return lambda rng, templates: rng.choice([1.0, -1.0, 0.0], templates, p=[more, fewer, 1.0 - more - fewer])
 
 
 def ratings(gap: float, between: float) -> Draw:
-    """Return differences of normal ratings, with a spread between templates."""
+    """Return a function that draws differences of normal ratings with variation between templates."""
     return lambda rng, templates: gap + rng.normal(0.0, between, templates) + rng.normal(0.0, 1.0, templates)
 
 
 def skewed(rng: Generator, templates: int) -> FloatArray:
-    """Return lognormal differences with mean 0."""
+    """Return random lognormal differences with mean 0."""
     return np.asarray(rng.lognormal(0.0, 0.5, templates) - np.exp(0.125))
 
 
 @dataclass(frozen=True)
 class Population:
-    """How differences arise, of how many templates, and their true mean (None: by a large sample)."""
+    """A distribution of differences, the number of templates, and the true mean (None: from a large sample)."""
 
     name: str
     draw: Draw
@@ -78,7 +78,7 @@ POPULATIONS = (
 
 
 def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
-    """Return coverage, and the share of rejections: of equality a level, else the power."""
+    """Return the lines of coverage and of rejections (level or power)."""
     truth = float(of.draw(rng, 2_000_000).mean()) if of.truth is None else of.truth
     found = np.zeros((samples, 4), dtype=np.bool_)
     for sample in range(samples):
@@ -117,7 +117,7 @@ def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
     for population in POPULATIONS:
         book.several(
             f"{population.name}, {population.templates}",

@@ -1,9 +1,9 @@
-"""Promises of real raters, some of whom did not rate everybody.
+"""Coverage of agreement among real raters with missing ratings.
 
 ICC(A,1), ICC(C,1) and ICC(1): people and raters drawn at random, normal scores, or people and errors with heavy tails.
-Beside ICC(A,1) without gaps stand McGraw and Wong's limits, which the product had before. The variances are those of
-people, raters and error. Kappas: other people, the same raters, each person rated by two to all of them. The gap of
-ICC(A,1): two groups of one population, rated by the same raters with gaps.
+Beside ICC(A,1) without missing ratings are McGraw and Wong's limits, which the product used before. The variances are
+of people, raters and error. Kappas: new people, the same raters, each person rated by two or more of them. The gap of
+ICC(A,1): two groups of one population, rated by the same raters with missing ratings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Variances = tuple[float, float, float]
 
 
 def scores(rng: Generator, people: int, raters: int, least: int, variances: Variances, heavy: bool) -> FloatArray:
-    """Return scores (raters, people); each person keeps `least` or more of them at random."""
+    """Return random scores (raters, people), with at least `least` random ratings of each person."""
     draw = (lambda size: rng.standard_t(5, size) / np.sqrt(5 / 3)) if heavy else rng.standard_normal
     person, rater, error = np.sqrt(variances)
     given = person * draw((1, people)) + rater * rng.standard_normal((raters, 1)) + error * draw((raters, people))
@@ -45,7 +45,7 @@ def scores(rng: Generator, people: int, raters: int, least: int, variances: Vari
 
 
 def mcgraw(given: FloatArray) -> tuple[float, float]:
-    """Return McGraw and Wong's limits of ICC(A,1), with Satterthwaite's degrees of freedom."""
+    """Return McGraw and Wong's limits of ICC(A,1) with Satterthwaite's degrees of freedom."""
     squares = mean_squares(*given)
     n, k, msr, msc, mse = float(squares.n), squares.raters, squares.rows, squares.columns, squares.error
     value = float(icc(*given))
@@ -60,7 +60,7 @@ def mcgraw(given: FloatArray) -> tuple[float, float]:
 def covers(
     samples: int, rng: Generator, form: str, people: int, raters: int, least: int, variances: Variances, heavy: bool
 ) -> BoolArray | tuple[BoolArray, BoolArray]:
-    """Return in which samples the limits hold the truth; without gaps also McGraw and Wong's of ICC(A,1)."""
+    """Return whether each interval covers the true value; for complete ICC(A,1) also McGraw and Wong's."""
     person, rater, error = variances
     truth = person / (person + error + (rater if form != "C,1" else 0.0))
     ours, theirs = [], []
@@ -83,7 +83,7 @@ KAPPAS: dict[str, Callable[..., FloatArray]] = {
 
 
 def judged(rng: Generator, people: int, raters: int, share: float) -> FloatArray:
-    """Return 0 and 1 (raters, people) by raters with thresholds of their own, two or more of them for everybody."""
+    """Return 0/1 ratings (raters, people) by raters with different thresholds, at least two ratings per person."""
     level = rng.standard_normal(people)
     strict = np.linspace(-0.4, 0.4, raters)[:, np.newaxis]
     yes = level + 0.6 * rng.standard_normal((raters, people)) > np.quantile(level, 1 - share) + strict
@@ -92,7 +92,7 @@ def judged(rng: Generator, people: int, raters: int, share: float) -> FloatArray
 
 
 def kappa_covers(samples: int, rng: Generator, name: str, people: int, raters: int, share: float) -> BoolArray:
-    """Return in which samples the bootstrap of people holds the coefficient of 200,000 people."""
+    """Return whether each bootstrap interval covers the coefficient of 200,000 people."""
     metric, found = KAPPAS[name], []
     truth = float(metric(*judged(np.random.default_rng(0), 200_000, raters, share)))
     for _ in range(samples):
@@ -110,7 +110,7 @@ def kappa_covers(samples: int, rng: Generator, name: str, people: int, raters: i
 
 
 def false_gap(samples: int, rng: Generator, people: int, raters: int) -> BoolArray:
-    """Return in which samples two groups of one population are told to differ in ICC(A,1)."""
+    """Return whether each test reports different ICC(A,1) in two groups of one population."""
     told = []
     for _ in range(samples):
         given = scores(rng, 2 * people, raters, 2, (0.5, 0.15, 0.35), heavy=False)
@@ -134,7 +134,7 @@ SPREADS: dict[str, Variances] = {
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of intraclass correlations, kappas and gaps."""
     for name, variances in SPREADS.items():
         for people, raters, least in ((50, 4, 4), (200, 3, 3), (50, 4, 2), (20, 3, 2), (60, 10, 2)):
             gaps = "all rate all" if least == raters else f"{least} to {raters} ratings each"

@@ -1,9 +1,9 @@
-"""Coverage of every interval of parity at nominal 95 %.
+"""Coverage of every parity interval at nominal 95 %.
 
-Rates are enumerated (exact); the rest is simulated. The interval named is the one the audits use, computed by the
-functions that they call; beside it stand others it was chosen over, and the share of samples without an interval where
-there are such; coverage is among the rest. Intervals of rates and means are approximate: the goal is 93 to 97 %, and a
-line says why where less is promised.
+Rates are enumerated (exact); other metrics are simulated. The named interval is the one used by the audits, computed by
+their functions; beside it are alternatives, and the share of samples without an interval if there are any. Coverage is
+among samples with an interval. Intervals of rates and means are approximate: the goal is 93 to 97 %, and a line states
+the reason if less is promised.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Simulation = Callable[[int, float, Effort, Generator], list[Row]]
 
 
 def tasks() -> list[tuple[Simulation, int, float]]:
-    """Return every simulation, with the people and what else it is about."""
+    """Return every simulation with its number of people and its second argument."""
     grid = [(size, rate) for size in SIZES for rate in RATES]
     worst = [(size, groups) for size in (15, 200) for groups in (2.0, 4.0)]
     over_grid: tuple[Simulation, ...] = (
@@ -78,7 +78,7 @@ def lines(samples: int, rng: Generator, *, task: tuple[Simulation, int, float]) 
 
 
 def promises(book: Book) -> None:
-    """Measure all simulations."""
+    """Declare the lines of all simulations."""
     for task in tasks():
         guard = 200 if task == (rate_function, 200, 0.3) else 0
         name = f"{task[0].__name__}, {task[1]}, {task[2]:g}"

@@ -1,7 +1,7 @@
-"""Worst pairs, gaps to a reference and AUCs of few people: level, coverage and power of the parity audit.
+"""Level, coverage and power of the parity audit for worst pairs, gaps to a reference, and small-sample AUCs.
 
-Every number comes from the functions that the audit calls. Beside it stands what it replaced: Bonferroni at both ends
-of a worst pair; pointwise Wilson limits of gaps to a reference; Student's t without `steady_stderr` for AUCs.
+Every number comes from the audit's functions. Beside it is the replaced method: Bonferroni at both ends of a worst
+pair; pointwise Wilson limits of gaps to a reference; Student's t without `steady_stderr` for AUCs.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ KINDS: tuple[Kind, ...] = ("difference", "ratio")
 
 
 def values_of(rate: FloatArray, people: FloatArray, rng: Generator) -> GroupValues:
-    """Return the rates of one sample."""
+    """Return the rates of one random sample."""
     return rates(rng.binomial(people.astype(np.int64), rate) / people, people)
 
 
 def target(rate: FloatArray, kind: Kind) -> float:
-    """Return the true worst gap."""
+    """Return the true gap of the worst pair."""
     return float(rate.max() - rate.min() if kind == "difference" else rate.min() / rate.max())
 
 
 def bonferroni_limits(values: GroupValues, kind: Kind) -> tuple[float, float]:
-    """Return the limits that a worst pair had before: Bonferroni over all pairs at both ends."""
+    """Return the former limits of a worst pair, with Bonferroni over all pairs at both ends."""
     p, k = values.value, len(values.value)
     i, j = np.triu_indices(k, 1)
     own = clopper_pearson(p, values.trials, bonferroni(0.95, len(i)))
@@ -63,7 +63,7 @@ def bonferroni_limits(values: GroupValues, kind: Kind) -> tuple[float, float]:
 
 
 def covers_worst(samples: int, rng: Generator, population: Populations, kind: Kind) -> Both:
-    """Tell whether the limits of the worst pair hold the true gap: ours, and Bonferroni's."""
+    """Return whether the limits of the worst pair cover the true gap: ours, and Bonferroni's."""
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
         rate, people = population(rng)
@@ -74,7 +74,7 @@ def covers_worst(samples: int, rng: Generator, population: Populations, kind: Ki
 
 
 def meets_worst(samples: int, rng: Generator, population: Populations, limit: float) -> Both:
-    """Tell whether the worst difference is shown to be within a limit: ours, and Bonferroni's."""
+    """Return whether the worst difference is shown to be within a limit: ours, and Bonferroni's."""
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
         rate, people = population(rng)
@@ -88,12 +88,12 @@ def meets_worst(samples: int, rng: Generator, population: Populations, limit: fl
 
 
 def fixed(rate: Sequence[float], people: Sequence[int]) -> Populations:
-    """Return one population."""
+    """Return a function that always returns the same population."""
     return lambda _: (np.array(rate), np.array(people, dtype=np.float64))
 
 
 def any_population(rng: Generator) -> tuple[FloatArray, FloatArray]:
-    """Draw a population: 2 to 30 groups of 5 to 5,000 people, rates near 0, near 1, tied or spread."""
+    """Return a random population of 2 to 30 groups of 5 to 5,000 people, with extreme, tied or spread rates."""
     groups = int(rng.integers(2, 31))
     people = np.exp(rng.uniform(np.log(5), np.log(5_000), groups)).round()
     a, b = ((0.5, 10.0), (10.0, 0.5), (2.0, 2.0), (1.0, 1.0))[int(rng.integers(0, 4))]
@@ -107,7 +107,7 @@ def any_population(rng: Generator) -> tuple[FloatArray, FloatArray]:
 
 
 def wrong_reference(samples: int, rng: Generator, base: float, small: int, groups: int, limit: float) -> Both:
-    """Tell whether some group is falsely said not to meet the limit at which all are: ours, and by Wilson pointwise."""
+    """Return whether any group exactly at the limit falsely fails it: ours, and by pointwise Wilson limits."""
     people = np.array([5_000, *[small] * groups], dtype=np.float64)
     rate = np.array([base, *[base + limit] * groups])
     found = np.zeros((samples, 2), dtype=np.bool_)
@@ -125,12 +125,12 @@ def wrong_reference(samples: int, rng: Generator, base: float, small: int, group
 
 
 def _limits(values: Any, confidence: FloatArray) -> Any:
-    """Return the exact limits of each group at the first of equal confidences."""
+    """Return the exact limits of each group at the first of several equal confidences."""
     return values.limits(float(confidence[0]), exact=True)
 
 
 def rejects(samples: int, rng: Generator, population: Populations, alpha: float) -> Both:
-    """Tell whether equality of all groups is rejected: by the tests of all pairs, and by MOVER limits."""
+    """Return whether equality of all groups is rejected: by the tests of all pairs, and by MOVER limits."""
     found = np.zeros((samples, 2), dtype=np.bool_)
     for sample in range(samples):
         rate, people = population(rng)
@@ -144,7 +144,7 @@ def rejects(samples: int, rng: Generator, population: Populations, alpha: float)
 
 
 def covers_auc(samples: int, rng: Generator, auc: float, positives: int, negatives: int, spread: float) -> Both:
-    """Tell whether the limits of an AUC hold it: ours, and without `steady_stderr`."""
+    """Return whether the limits of an AUC cover the true value: ours, and without `steady_stderr`."""
     positive = np.arange(positives + negatives) < positives
     shift = float(np.sqrt(1 + spread**2) * ndtri(auc))
     found = []
@@ -162,14 +162,14 @@ def covers_auc(samples: int, rng: Generator, auc: float, positives: int, negativ
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all three parts."""
     worst_pairs(book)
     references(book)
     small_samples(book)
 
 
 def worst_pairs(book: Book) -> None:
-    """Declare those of worst pairs."""
+    """Declare the lines of worst pairs."""
     places: dict[str, Populations] = {
         "random: 2-30 groups of 5-5,000": any_population,
         "20 groups of 500, true gap .05": fixed([0.3] * 10 + [0.35] * 10, [500] * 20),
@@ -221,7 +221,7 @@ def worst_pairs(book: Book) -> None:
 
 
 def references(book: Book) -> None:
-    """Declare those of gaps to a reference."""
+    """Declare the lines of gaps to a reference."""
     for base, small, groups, limit in (
         (0.05, 15, 10, 0.05),
         (0.01, 15, 10, 0.0),
@@ -241,7 +241,7 @@ def references(book: Book) -> None:
 
 
 def small_samples(book: Book) -> None:
-    """Declare those of AUCs of few people."""
+    """Declare the lines of AUCs with few people."""
     for auc, positives, negatives, spread in (
         (0.96, 20, 180, 1.0),
         (0.96, 20, 1_000, 1.0),

@@ -1,4 +1,4 @@
-"""One calibration of parity: null reports with rare extremes, names and seeds, "meets" beside few people, and power.
+"""Calibration of parity: null reports with rare extremes, names and seeds, "meets" with few people, and power.
 
 The populations are those in which earlier tests, limits and verdicts of parity contradicted each other or failed.
 """
@@ -21,13 +21,13 @@ MEASURED = ("audits/parity/pairs.py", "audits/parity/gaps.py", "stats/two_rates"
 
 
 def fraud(rng: Generator, people: int) -> tuple[FloatArray, FloatArray]:
-    """Return scores and outcomes of people of whom 2.5 % have a score near 1."""
+    """Return scores and outcomes of people, with 2.5 % of the scores near 1."""
     score = np.where(rng.random(people) < 0.025, 1 - 0.03 * rng.random(people), rng.beta(1, 20, people))
     return score, (rng.random(people) < score).astype(np.float64)
 
 
 def null_reports(samples: int, rng: Generator, small: int) -> BoolArray:
-    """Tell whether a report on mean score and Brier score of equal groups has a false finding."""
+    """Return whether each report on mean score and Brier score of equal groups has a false finding."""
     found = np.zeros(samples, dtype=np.bool_)
     for sample in range(samples):
         score, outcome = (np.concatenate(part) for part in zip(fraud(rng, small), fraud(rng, 2_000), strict=True))
@@ -39,7 +39,7 @@ def null_reports(samples: int, rng: Generator, small: int) -> BoolArray:
 
 
 def weighted_rates(samples: int, rng: Generator, rate: float, small: int) -> BoolArray:
-    """Tell whether equal rates of people with survey weights are said to differ."""
+    """Return whether each test falsely rejects equal rates of people with survey weights."""
     in_small = np.arange(600 + small) < small
     found = np.zeros(samples, dtype=np.bool_)
     for sample in range(samples):
@@ -50,7 +50,7 @@ def weighted_rates(samples: int, rng: Generator, rate: float, small: int) -> Boo
 
 
 def renamed(samples: int, rng: Generator) -> BoolArray:
-    """Tell whether another name of the column or another seed moves the p-value of 30 of 100 against 44 of 100."""
+    """Return whether another column name or seed changes the p-value of 30 of 100 against 44 of 100."""
     chosen = [1] * 30 + [0] * 70 + [1] * 44 + [0] * 56
     found = []
     for sample in range(samples):
@@ -62,20 +62,20 @@ def renamed(samples: int, rng: Generator) -> BoolArray:
 
 
 def false_meets(samples: int, rng: Generator, small: int, base: float, limit: float) -> BoolArray:
-    """Tell whether a group just beyond a limit is said to meet it, against a reference of 5,000."""
+    """Return whether a group just beyond a limit falsely meets it, against a reference of 5,000."""
     counts = rng.binomial(small, base + limit + 1e-9, samples), rng.binomial(5_000, base, samples)
     compared = compare_rates(counts[0], small, counts[1], 5_000)
     return np.asarray((compared.one_sided("upper", limit) < 0.05) & (compared.one_sided("lower", -limit) < 0.05))
 
 
 def two_rates(samples: int, rng: Generator, rates: tuple[float, float], people: int) -> tuple[BoolArray, BoolArray]:
-    """Tell whether two groups are said to differ: by the exact score test, and by Barnard's."""
+    """Return whether two groups are reported as different: by the exact score test, and by Barnard's test."""
     x, y = (rng.binomial(people, rate, samples) for rate in rates)
     return compare_rates(x, people, y, people).p_value < 0.05, barnard(x, y, people) < 0.05
 
 
 def barnard(x: IntArray, y: IntArray, people: int) -> FloatArray:
-    """Return the p-values of Barnard's test with the pooled z: the largest over 250 common rates."""
+    """Return the p-values of Barnard's test with the pooled z, maximised over 250 common rates."""
     counts = np.arange(people + 1, dtype=np.int64)
     statistic = _pooled_z(counts[:, np.newaxis], counts, people).ravel()
     order = np.argsort(-statistic, kind="stable")
@@ -94,7 +94,7 @@ def _pooled_z(x: IntArray, y: IntArray, people: int) -> FloatArray:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
     for small in (60, 300):
         book.measure(
             "null report on mean score and Brier score has a false finding",

@@ -1,4 +1,4 @@
-"""Level of the pooled tests of the UGESP profile, and coverage of the Mantel-Haenszel ratio's limits, over events."""
+"""Level of the UGESP profile's pooled tests, and coverage of the Mantel-Haenszel ratio's limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEASURED = ("stats/pooled_events.py",)
 
 @dataclass(frozen=True)
 class Population:
-    """Events with rates of the larger group between two ends, and a common ratio of the rates."""
+    """Events with the larger group's rates between two ends, and a common ratio of rates."""
 
     name: str
     events: int
@@ -41,7 +41,7 @@ POPULATIONS = (
 
 
 def drawn(population: Population, rng: Generator) -> PooledSelection:
-    """Return the comparison of one sample."""
+    """Return the comparison of one random sample."""
     rates = np.linspace(*population.rates, population.events)
     sizes = np.full(population.events, population.few), np.full(population.events, population.many)
     selected = rng.binomial(sizes[0], population.ratio * rates), rng.binomial(sizes[1], rates)
@@ -49,7 +49,7 @@ def drawn(population: Population, rng: Generator) -> PooledSelection:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
 
     def rejected(samples: int, rng: Generator, population: Population, measure: str) -> ArrayLike:
         found = [drawn(population, rng) for _ in range(samples)]

@@ -1,9 +1,9 @@
-"""Do the limits of a number among reweighted people cover it?
+"""Coverage of limits for reweighted people.
 
-People of two groups are drawn, each with its own mix of another attribute, and the gap is reweighted to other shares of
-that attribute. The true gap elsewhere is that of the true rates with the new shares. Beside it: the same rates with
-limits at the plain number of people, as if there were no weights. Individual fairness is reweighted in the same way,
-both people of a pair; its truth is the exact value of 40,000 people with the new shares.
+People of two groups with different mixes of another attribute are drawn, and the gap is reweighted to other shares of
+that attribute. The true gap is computed from the true rates with the new shares. Beside it are limits at the unweighted
+number of people. Individual fairness is reweighted in the same way, for both people of a pair; its true value is the
+exact value of 40,000 people with the new shares.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ MEASURED = ("stats/weighted.py",)
 
 
 class Population(NamedTuple):
-    """Two groups of so many people.
+    """Two groups of people with mixes of another attribute.
 
     Parameters
     ----------
-    people : how many are in each group.
+    people : the number of people in each group.
     mix : the share of the first part of the other attribute in each group.
     values : the rate of every group and part, or the two shape parameters of its scores.
-    share : the share of the first part among all people, as it is and elsewhere.
+    share : the share of the first part among all people, now and in the target population.
     """
 
     people: tuple[int, int]
@@ -64,9 +64,9 @@ FEW_KNOWN, KNOWN = Population((800, 800), (0.3, 0.7), ((0.1, 0.7), (0.4, 0.5)), 
 
 
 class Drawn(NamedTuple):
-    """A sample: people by group and part, the weight of each part elsewhere, and the true values of both groups there.
+    """A sample with the parts' weights and the true values of both groups in the target population.
 
-    `hits` are the people of a group and part with the outcome, where the values are rates.
+    `hits` are the numbers of people with the outcome by group and part, if the values are rates.
     """
 
     n: FloatArray
@@ -81,7 +81,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(samples: int, rng: Generator, population: Population) -> Iterator[Drawn]:
-    """Yield so many samples of a population."""
+    """Yield random samples of a population."""
     people, mix, values, share = population
     weight = np.array([share[1] / share[0], (1 - share[1]) / (1 - share[0])])
     given = np.array(values, dtype=np.float64)
@@ -96,7 +96,7 @@ def drawn(samples: int, rng: Generator, population: Population) -> Iterator[Draw
 
 
 def cover(samples: int, rng: Generator, population: Population) -> tuple[BoolArray, BoolArray]:
-    """Tell which limits of the reweighted gap cover the true one."""
+    """Return whether limits of the reweighted gap cover the true gap, with and without an effective size."""
     found: list[list[bool]] = []
     for one in drawn(samples, rng, population):
         values = Weighted.from_sums(Moments(one.n, one.hits, one.hits), one.weight)
@@ -111,7 +111,7 @@ def cover(samples: int, rng: Generator, population: Population) -> tuple[BoolArr
 
 
 def cover_everybody(samples: int, rng: Generator, population: Population, kind: str) -> list[bool]:
-    """Tell which limits of the first group's gap to everybody cover the true one."""
+    """Return whether the limits of the first group's gap to all people cover the true gap."""
     found = []
     shares = np.array(population.mix)
     for one in drawn(samples, rng, population):
@@ -126,7 +126,7 @@ def cover_everybody(samples: int, rng: Generator, population: Population, kind: 
 
 
 def cover_means(samples: int, rng: Generator, population: Population, kind: str) -> list[bool]:
-    """Tell which limits of the gap in mean scores, beta-distributed in each part, cover the true one."""
+    """Return whether the limits of the gap in beta-distributed mean scores cover the true gap."""
     found = []
     for one in drawn(samples, rng, population):
         sums = np.zeros((2, 2, 2))
@@ -141,7 +141,7 @@ def cover_means(samples: int, rng: Generator, population: Population, kind: str)
 
 
 def sampled_shares(rng: Generator, share: tuple[float, float], known: int) -> tuple[FloatArray, FloatArray]:
-    """Return the weights by shares that so many people of the population have, and their covariance."""
+    """Return weights from shares estimated in a sample of the population, and their covariance."""
     there = rng.binomial(known, share[1]) / known
     shares, factor = np.array([there, 1 - there]), 1 / np.array([share[0], 1 - share[0]])
     spread = (np.diag(shares) - np.outer(shares, shares)) / known * np.outer(factor, factor)
@@ -149,7 +149,7 @@ def sampled_shares(rng: Generator, share: tuple[float, float], known: int) -> tu
 
 
 def cover_sampled(samples: int, rng: Generator, population: Population, kind: str) -> tuple[BoolArray, BoolArray]:
-    """Tell which limits cover where the new shares come from so many people of the population; and without that."""
+    """Return whether limits with sampled shares cover the true gap: ours, and treating shares as exact."""
     found: list[list[bool]] = []
     for one in drawn(samples, rng, population):
         weight, spread = sampled_shares(rng, population.share, KNOWN)
@@ -169,7 +169,7 @@ SPEC = EffortSpec(trajectory=("y1", "y2", "y3"), unit=1.0, scale=1.0)
 
 
 class People(NamedTuple):
-    """People of two parts; in the first, scores hardly follow effort."""
+    """People in two parts; in the first part scores hardly follow effort."""
 
     part: IntArray
     score: FloatArray
@@ -178,7 +178,7 @@ class People(NamedTuple):
 
 
 def pairs_of(rng: Generator, n: int, share: float) -> People:
-    """Draw people, such a share of them of the first part."""
+    """Return random people with this share in the first part."""
     part = (rng.random(n) >= share).astype(np.int64)
     effort, aggregate = rng.beta(2, 3, n), np.tanh(rng.gamma(2, 0.4, n))
     noise = np.where(part == 0, 6.0, 0.3) * rng.standard_normal(n)
@@ -186,7 +186,7 @@ def pairs_of(rng: Generator, n: int, share: float) -> People:
 
 
 def cover_pairs(samples: int, rng: Generator, n: int, known: int | None) -> list[bool] | tuple[BoolArray, BoolArray]:
-    """Tell which limits of individual fairness elsewhere cover it; of sampled shares, also as if they were exact."""
+    """Return whether reweighted individual fairness limits cover the truth, also as if sampled shares were exact."""
     truth = individual_fairness(*pairs_of(np.random.default_rng(0), 40_000, SHARE[1])[1:]).value
     exact = np.array([SHARE[1] / SHARE[0], (1 - SHARE[1]) / (1 - SHARE[0])])
     found: list[list[bool]] = []
@@ -200,7 +200,7 @@ def cover_pairs(samples: int, rng: Generator, n: int, known: int | None) -> list
 
 
 def individually(people: People, weight: FloatArray, spread: FloatArray | None) -> tuple[float, float, float]:
-    """Return individual fairness elsewhere with its limits, as a report judges it."""
+    """Return reweighted individual fairness with its limits, as a report computes it."""
     again = EffortReweighter(SimpleNamespace(), SimpleNamespace(), SPEC)  # type: ignore[arg-type]
     groups = SimpleNamespace(codes={column_key("part"): people.part})
     rows = SimpleNamespace(groups=groups)
@@ -210,7 +210,7 @@ def individually(people: People, weight: FloatArray, spread: FloatArray | None) 
 
 
 def promises(book: Book) -> None:
-    """Measure the lines of verdicts elsewhere."""
+    """Declare the lines of verdicts for reweighted people."""
     usual: dict[str, Any] = {"kind": "interval", "nominal": 0.95, "samples": 2000, "guard": 150}
     for name, population in POPULATIONS:
         what = "95 % interval of a gap with other shares"

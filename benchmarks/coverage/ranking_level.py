@@ -1,4 +1,4 @@
-"""Level and coverage of gaps within lists: shortlists, exposure and pairs, in few and many lists of unequal length."""
+"""Level and coverage of gaps within lists, for shortlists, exposure and pairs, in lists of unequal length."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Population:
 
     Parameters
     ----------
-    name : what is unusual.
+    name : the special feature of the lists.
     lists : the number of lists.
-    advantage : by which the scores of the first group are higher.
-    share : of the first group, on average over lists.
+    advantage : the amount by which scores of the first group are higher.
+    share : the mean share of the first group over lists.
     uneven : whether the share differs from list to list.
-    allowed, why : what is promised where it is less than 95 %, and why.
+    allowed, why : the promised coverage if below 95 %, and the reason.
     """
 
     name: str
@@ -53,7 +53,7 @@ POPULATIONS = (
 
 
 def differences(rng: Generator, of: Population, lists: int) -> dict[str, UnitMeans]:
-    """Return what the candidates of lists got, by metric."""
+    """Return the values of lists' candidates by metric."""
     sizes = rng.integers(8, 40, lists)
     query = np.repeat(np.arange(lists), sizes)
     share = rng.beta(2, 2, lists) if of.uneven else np.full(lists, of.share)
@@ -70,7 +70,7 @@ def differences(rng: Generator, of: Population, lists: int) -> dict[str, UnitMea
 
 
 def truth_of(rng: Generator, of: Population) -> dict[str, float]:
-    """Return the true differences, from many lists."""
+    """Return the true differences, from a large number of lists."""
     if of.advantage == 0.0:
         return dict.fromkeys(METRICS, 0.0)
     found = differences(rng, of, 60_000)
@@ -82,7 +82,7 @@ def _mean(compared: object) -> float:
 
 
 def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
-    """Return for each metric coverage, and the share of rejections: of equality a level, else the power."""
+    """Return the lines of coverage and of rejections (level or power) for each metric."""
     truth = truth_of(rng, of)
     found: dict[str, FloatArray] = {name: np.zeros((samples, 2)) for name in METRICS}
     for sample in range(samples):
@@ -117,7 +117,7 @@ def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
     for population in POPULATIONS:
         book.several(
             f"{population.name}, {population.lists}",

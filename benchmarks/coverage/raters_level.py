@@ -1,9 +1,9 @@
-"""Promises of reliability, agreement and disagreement where people are few.
+"""Level, coverage and power of reliability, agreement and disagreement with few people.
 
-The test of the mean gap (reliability): damage alike in both groups, with rare extremes; damage with the same mean and
+The test of the mean gap (reliability): equal damage in both groups, with rare extremes; damage with the same mean and
 very different shapes; and its power, beside a permutation of the plain difference. The test of scores (agreement): two
-groups with the same errors, held against the standard errors of each group alone. The gap that critics see
-(disagreement): coverage, and how often a true gap is told.
+groups with the same errors, beside the test with separate standard errors. The gap seen by critics (disagreement):
+coverage, and how often a true gap is detected.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ Draw = Callable[[Generator, int], FloatArray]
 
 
 def rare(share: float, damage: float) -> Draw:
-    """Return people of whom this share is hurt, all alike."""
+    """Return a function that draws the damage of people: equal for this share, otherwise 0."""
     return lambda rng, n: np.where(rng.random(n) < share, damage, 0.0)
 
 
 def spread(a: float, b: float) -> Draw:
-    """Return people with damage from a beta distribution."""
+    """Return a function that draws the damage of people from a beta distribution."""
     return lambda rng, n: np.round(rng.beta(a, b, n), 3)
 
 
 def mixed(share: float, a: float, b: float) -> Draw:
-    """Return people of whom this share is hurt, by a beta distribution."""
+    """Return a function that draws the damage of people: from a beta distribution for this share, otherwise 0."""
     return lambda rng, n: np.where(rng.random(n) < share, rng.beta(a, b, n), 0.0)
 
 
 def rare_beside(share: float, most: Draw) -> Draw:
-    """Return people of whom this share is hurt wholly, and the others as by another draw."""
+    """Return a function that draws the damage of people: 1 for this share, otherwise from another draw."""
     return lambda rng, n: np.where(rng.random(n) < share, 1.0, most(rng, n))
 
 
@@ -85,7 +85,7 @@ _UNLIKE = {
 def gaps_told(
     samples: int, rng: Generator, draws: tuple[Draw, Draw], people: tuple[int, int], shuffles: int = 0
 ) -> BoolArray | tuple[BoolArray, BoolArray]:
-    """Return in which samples a gap is told; with `shuffles`, also by permuting the plain difference."""
+    """Return whether each sample's gap is detected; with `shuffles`, also by permuting the plain difference."""
     first = np.arange(sum(people)) < people[0]
     ours, plain = np.empty(samples, dtype=np.bool_), np.empty(samples, dtype=np.bool_)
     for sample in range(samples):
@@ -100,7 +100,7 @@ def gaps_told(
 
 
 def tail_errors(samples: int, rng: Generator, people: tuple[int, int], heavy: bool) -> tuple[BoolArray, BoolArray]:
-    """Return which tests of the spread-adjusted ICC are false, by us and with each group's own standard error."""
+    """Return whether each test of the spread-adjusted ICC is false: ours, and with separate standard errors."""
     value, stderr, sizes, enough = [], [], [], np.ones(samples, dtype=np.bool_)
     for n in people:
         errors = rng.standard_t(3, (2, samples, n)) if heavy else rng.standard_normal((2, samples, n))
@@ -124,7 +124,7 @@ def tail_errors(samples: int, rng: Generator, people: tuple[int, int], heavy: bo
 
 
 def critics_see(samples: int, rng: Generator, critics: int, cases: int, more: float) -> tuple[BoolArray, BoolArray]:
-    """Return in which samples the interval of the gap in accuracy covers the truth, and in which a gap is told."""
+    """Return whether the interval of the gap in accuracy covers the true gap, and whether a gap is detected."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     chance = [float(weights @ (1 / (1 + np.exp(1 - shift - np.sqrt(0.5) * nodes)))) for shift in (0.0, more)]
     truth = (chance[1] - chance[0]) / weights.sum()
@@ -138,7 +138,7 @@ def critics_see(samples: int, rng: Generator, critics: int, cases: int, more: fl
 
 
 def answers_of(rng: Generator, critics: int, cases: int, more: float) -> Answers:
-    """Return answers about cases of two groups by critics who answer 20 each; the odds of disagreeing differ."""
+    """Return answers of critics to 20 cases each; the odds of disagreement differ between two groups of cases."""
     critic = np.repeat(np.arange(critics), 20)
     case = np.concatenate([rng.permutation(cases)[:20] for _ in range(critics)])
     group, label = np.arange(cases) % 2, np.arange(cases) // 2 % 2
@@ -159,10 +159,10 @@ def answers_of(rng: Generator, critics: int, cases: int, more: float) -> Answers
 def critics_told(
     samples: int, rng: Generator, critics: int, cases: int, more: float, fewer: float
 ) -> tuple[BoolArray, BoolArray]:
-    """Return in which samples a gap is told by us, and, with so many fewer cases, by Welch's test of cases.
+    """Return whether a gap is detected: ours, and by Welch's test of cases with fewer cases.
 
-    The test of cases compares the mean over critics of the disagreement with a case, less the critic's mean; critics
-    answer about both groups, so that what differs between them cancels.
+    The test of cases compares, for each case, the mean disagreement minus the critics' means; critics answer about both
+    groups, so differences between critics cancel.
     """
     ours, theirs = np.empty(samples, dtype=np.bool_), np.empty(samples, dtype=np.bool_)
     for sample in range(samples):
@@ -179,7 +179,7 @@ def critics_told(
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all three audits."""
     few = ((15, 1_000), (40, 1_000), (300, 1_000), (30, 30))
     for (name, draw), people in product(ALIKE.items(), few):
         book.measure(

@@ -1,15 +1,15 @@
 """Level of the gap's test and of its joint band at nominal 5 %.
 
-First group labels are shuffled within folds, so that no gap is real, and the whole inference is run again: mistakes,
-bootstrap over people, permutation test of the gap averaged over levels, joint (sup-t) band. Told is the share of
-relabellings in which the test rejects, and in which the band leaves out 0 at some level. Beside them what not to use:
-`pointwise`, the share in which some level's own 95 % limits leave out 0; and `nine of ten`, the share in which one
-group is lower at nine of ten levels or more, the criterion "always or mostly lower" of the study. The people and models
-are fixed, as in the study: the COMPAS data where EVENHAND_DATA has it, else made-up people of the same shape.
+First, group labels are shuffled within folds, so that no gap is real, and the whole inference is repeated: mistakes,
+bootstrap over people, permutation test of the gap averaged over levels, joint (sup-t) band. Lines report the share of
+relabellings in which the test rejects, and in which the band excludes 0 at some level. Beside them are invalid
+criteria: `pointwise`, where any level's own 95 % limits exclude 0; and `nine of ten`, where one group is lower at nine
+of ten levels or more, the criterion "always or mostly lower" of the study. The people and models are fixed, as in the
+study: the COMPAS data if EVENHAND_DATA contains it, otherwise synthetic people of the same shape.
 
-Then small groups: so many people drawn at random are held against 300 others, without folds or in five, where the audit
-gives a verdict. Shares are of the draws in which the statistic has an interval. `plain` is what the test would reject
-without the corrections for few people: no sqrt(m / (m - 1)), no least standard error, a normal quantile.
+Second, small groups: randomly drawn people are compared with 300 others, without folds or in five folds, where the
+audit returns a verdict. Shares are of the draws in which the statistic has an interval. `plain` is the test without the
+corrections for few people: no sqrt(m / (m - 1)), no smallest standard error, a normal quantile.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def called(p_value: float, gap: GapOverLevels) -> list[bool]:
 
 @cache
 def crowd() -> tuple[People, tuple[Linear, ...]]:
-    """Return the people, and the models of the folds."""
+    """Return the people, and the fitted model of each fold."""
     from sklearn.linear_model import LogisticRegression
 
     found = people()
@@ -82,7 +82,7 @@ def crowd() -> tuple[People, tuple[Linear, ...]]:
 
 
 def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, replicates: int) -> list[Line]:
-    """Return the lines of the test and of the band, for each statistic."""
+    """Return the lines of the test and of the band for each statistic under random relabelling."""
     trial = experiment(*crowd(), setting, common=common)
     found = np.zeros((samples, len(STATISTICS), 5), dtype=np.bool_)
     for number in range(samples):
@@ -104,7 +104,7 @@ def relabellings(samples: int, rng: Generator, *, setting: str, common: bool, re
 def tested(
     trial: Experiment, seeds: Sequence[SeedSequence], draws: PeopleDraws, names: Sequence[str]
 ) -> Iterator[tuple[float, GapOverLevels]]:
-    """Yield each gap's p-value, and its band, as the audit has them."""
+    """Yield each gap's p-value and its bands, as in the audit."""
     ratios = [name for name in names if name not in MEANS]
     runs = simulate(trial, seeds, derivatives=derivatives_of(ratios), threads=1)
     influence, in_first = iter(runs.influence), trial.base.cell % 2 == 1
@@ -120,14 +120,14 @@ def tested(
 
 
 def uncorrected(draws: PeopleDraws, name: str) -> bool:
-    """Tell whether the plain bootstrap's z test rejects: its variance of m people is (m - 1) / m of ours."""
+    """Return whether the plain bootstrap's z test rejects; its variance of m people is (m - 1) / m of ours."""
     variance = (draws.variances[name] * (draws.sizes - 1) / draws.sizes).sum()
     estimate = float(draws.gap(name, 1, 0).estimate[-1])
     return bool(abs(estimate) > 1.959964 * np.sqrt(variance))
 
 
 def small_groups(samples: int, rng: Generator, *, setting: str, size: int, folds: int) -> list[Line]:
-    """Return the lines of the test and of the band for a small group, where the audit gives a verdict."""
+    """Return the lines of the test and of the band for a small group with a verdict in the audit."""
     everybody, models = crowd()
     noise = published_noise(setting)
     items = noise.items(NUMERIC, BINARY, MINIMA)
@@ -162,7 +162,7 @@ def _small_lines(name: str, who: str, found: BoolArray) -> list[Line]:
 
 
 def promises(book: Book) -> None:
-    """Measure relabellings of the study, then small groups that the audit tests."""
+    """Declare the lines of relabellings, and of small groups tested by the audit."""
     for setting in SETTINGS:
         for common, replicates in ((True, 8), (False, 1)):
             where: dict[str, Any] = {"setting": setting, "common": common, "replicates": replicates}

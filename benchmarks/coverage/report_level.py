@@ -1,11 +1,11 @@
-"""How often a whole report claims a difference where nothing differs.
+"""Share of whole reports that claim a difference where nothing differs.
 
-People of several races and two sexes; outcomes, scores of models, histories, raters, answers of critics and inputs are
-drawn without looking at either. Every sentence that claims a difference between groups or models, an improvement, or
-that a group is worse off is then false. The report has six audits by race, sex and race × sex; parity and effort alone
-are the second population. Races are 2 to 12, models 1 to 12, scores ordinary or, as with fraud, nearly all near 0 and
-one in 40 near 1. A report counts once, however many false sentences it has. Where groups do differ, the power of the
-report's headline is held against the same test alone, without the rest of the report.
+People have several races and two sexes; outcomes, scores of models, histories, ratings, critics' answers and inputs are
+independent of both. Every sentence that claims a difference between groups or models, an improvement, or that a group
+is worse off is then false. The report has six audits by race, sex and race × sex; parity and effort alone are the
+second population. Races are 2 to 12, models 1 to 12, scores ordinary or, as with fraud, nearly all near 0 and one in 40
+near 1. A report counts once, however many false sentences it has. Where groups differ, the power of the report's
+headline is compared with the same test alone.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ ONE, SMALL = ("parity",), {"metrics": ["selection_rate"]}
 
 @dataclass(frozen=True)
 class Crowd:
-    """Of whom a report is: so many people of so many races, and so many models.
+    """A population of reports: numbers of people, races and models.
 
     Parameters
     ----------
-    people, races, models : how many.
-    gap : by how much scores of men are higher, in the first model.
+    people, races, models : the numbers of people, races and models.
+    gap : the amount by which men's scores are higher in the first model.
     extremes : whether one score in 40 is near 1, and the others near 0.
     """
 
@@ -82,7 +82,7 @@ class Crowd:
         return np.where(rng.random(n) < 0.025, rng.beta(40, 2, n), rng.beta(1, 20, n))
 
     def table(self, rng: Generator) -> eh.Table:
-        """Return people of whom nothing depends on race or sex, but for the gap by sex."""
+        """Return a table of people in which only the gap by sex depends on race or sex."""
         n = self.people
         sex = rng.choice(["F", "M"], n)
         outcome = (rng.random(n) < 0.4).astype(int)
@@ -118,19 +118,19 @@ class Crowd:
 
 
 def reports(samples: int, rng: Generator, *, crowd: Crowd, audits: tuple[str, ...]) -> Any:
-    """Yield reports, one after the other."""
+    """Return a generator of random reports."""
     sections: dict[str, Any] = {name: AUDITS[name] for name in audits} if audits != ONE else {"parity": SMALL}
     return (eh.audit(crowd.table(rng), **sections) for _ in range(samples))
 
 
 def claims(audit: eh.Audit) -> tuple[bool, bool]:
-    """Tell whether a sentence of a report claims a difference, and whether one would with each test alone at 5 %."""
+    """Return whether any sentence of a report claims a difference, and whether any separate test at 5 % does."""
     said = any(finding.sentence_id in CLAIMS or _at_most_5(finding.p_adjusted) for finding in audit.findings)
     return said, any(_at_most_5(finding.p_value) for finding in audit.findings)
 
 
 def worse_off(audit: eh.Audit) -> tuple[bool, bool]:
-    """Tell whether a row of a table says that a group is worse off, and whether one would with each test alone."""
+    """Return whether any row of a table claims that a group is worse off, and whether any separate test does."""
     gaps: list[Any] = [gap for result in audit.results.values() for gap in result.tables["gaps"]]
     return any(gap.worse_off is not None for gap in gaps), any(_at_most_5(gap.p_value) for gap in gaps)
 
@@ -141,20 +141,20 @@ def _at_most_5(p: float | None) -> bool:
 
 @cache
 def null_reports(samples: int, crowd: Crowd, audits: tuple[str, ...]) -> BoolArray:
-    """Return (2, 2, samples) for reports where nothing differs: a sentence or a row claims, now or each test alone."""
+    """Return (2, 2, samples) claims of reports where nothing differs: by sentences or rows, ours and separate tests."""
     rng = named_rng(0, "null reports", *audits, str(crowd))
     seen = [(claims(report), worse_off(report)) for report in reports(samples, rng, crowd=crowd, audits=audits)]
     return np.moveaxis(np.array(seen), 0, -1)
 
 
 def null_lines(samples: int, _: Generator, *, position: int, crowd: Crowd, audits: tuple[str, ...]) -> tuple[Any, Any]:
-    """Return one of the two answers of the reports; both lines rest on the same reports, which are made once."""
+    """Return one of the two claims of the reports; both lines share the same cached reports."""
     now, alone = null_reports(samples, crowd, audits)[position]
     return now, alone
 
 
 def found(samples: int, rng: Generator, **how: Any) -> tuple[list[bool], list[bool]]:
-    """Return whether the report finds the gap between the sexes in the first model, and whether its test alone does."""
+    """Return whether the report, and its test alone, detect the gap between the sexes in the first model."""
     ours, alone = [], []
     for report in reports(samples, rng, **how):
         told = [
@@ -183,7 +183,7 @@ NULLS: tuple[tuple[tuple[str, ...], Crowd, int, int], ...] = (
 
 
 def promises(book: Book) -> None:
-    """Measure how often reports claim what is not there, and how often they find what is."""
+    """Declare the lines of false and of true claims of reports."""
     what = ("a headline of a report claims a difference", "a row of a report says “worse off”")
     for audits, crowd, samples, guard in NULLS:
         who = {ONE: "selection rates alone", TWO: "parity and effort", SIX: "six audits"}[audits]

@@ -1,7 +1,7 @@
-"""Coverage and level of means of numbers standardised over strata: 3 job grades that depend on the group.
+"""Coverage and level of means of numbers standardised over strata: three job grades that depend on the group.
 
-Salaries are lognormal within a grade, and depend on the grade alone, or the first group has 10 % more. Beside it stand
-the normal interval and test with the same standard error.
+Salaries are lognormal within a grade and depend only on the grade, or are 10 % higher in the first group. Beside them
+are the normal interval and test with the same standard error.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _dealt(people: int, shares: FloatArray) -> IntArray:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all sizes."""
     for sizes in ((60, 60), (60, 400), (400, 400)):
         for times in (1.0, 1.1):
             book.several(

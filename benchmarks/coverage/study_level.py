@@ -1,12 +1,12 @@
-"""Do a study's slopes and sentences keep their promise?
+"""Coverage of a study's slopes, and error rates of its sentences.
 
-Slopes: people give 12 rows each, or 3 to 21; they differ in level, and where it says so in slope; leverage is lopsided
-where two of them saw four times the spread of the others. The model has a random intercept only. Beside the printed
-interval (standard errors by people, CR2, with Satterthwaite's degrees of freedom) is the model's own, with the normal
-quantile, which was printed before.
+Slopes: people have 12 rows each, or 3 to 21; they differ in level, and in some lines in slope; leverage is lopsided if
+the regressors of two people have four times the spread. The model has only a random intercept. Beside the printed
+interval (CR2 standard errors clustered by people, with Satterthwaite's degrees of freedom) is the model's own, with the
+normal quantile, which was printed earlier.
 
-Sentences: studies in which trajectory and aggregate count alike, in two conditions with two targets each; wrong is any
-sentence "goes with ... more". Beside it: each comparison by its own interval, as it was before.
+Sentences: in these studies trajectory and aggregate count equally, in two conditions with two targets each; any
+sentence "goes with ... more" is wrong. Beside it is each comparison by its own interval, as used earlier.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PEOPLE = (12, 30, 75)
 
 
 class Population(NamedTuple):
-    """How much people differ in slope, and whether rows and leverage are lopsided."""
+    """The variation of people's slopes, and whether rows and leverage are unequal."""
 
     slopes: float = 0.0
     unequal: bool = False
@@ -48,7 +48,7 @@ POPULATIONS: Mapping[str, Population] = {
 
 
 def draw(people: int, population: Population, rng: Generator) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the regressors, the target and who gave each row."""
+    """Return the regressors, the target and the person of each row."""
     rows = np.linspace(3, 21, people).round().astype(int) if population.unequal else np.full(people, 12)
     who = np.repeat(np.arange(people), rows)
     spread = np.ones(people)
@@ -60,7 +60,7 @@ def draw(people: int, population: Population, rng: Generator) -> tuple[FloatArra
 
 
 def slopes(samples: int, rng: Generator, people: int, population: Population) -> tuple[BoolArray, BoolArray]:
-    """Return whether the printed interval, and the model's own, hold the slope of trajectory."""
+    """Return whether the printed interval, and the model's own, cover the slope of trajectory."""
     held = np.zeros((samples, 2), dtype=bool)
     for sample in range(samples):
         x, y, who = draw(people, population, rng)
@@ -71,7 +71,7 @@ def slopes(samples: int, rng: Generator, people: int, population: Population) ->
 
 
 def sentences(samples: int, rng: Generator, people: int, heterogeneity: float) -> tuple[BoolArray, BoolArray]:
-    """Return whether a study says that people go by one of the two, now and before."""
+    """Return whether a study falsely claims that people go by one of the two: now, and before."""
     like = Respondents(weight=0.5, output_weight=0.5, heterogeneity=heterogeneity, careless=0.0)
     wrong = np.zeros((samples, 2), dtype=bool)
     for sample in range(samples):
@@ -85,7 +85,7 @@ def sentences(samples: int, rng: Generator, people: int, heterogeneity: float) -
 
 
 def promises(book: Book) -> None:
-    """Measure slopes by people, then sentences."""
+    """Declare the lines of slopes by people, and of sentences."""
     for people in PEOPLE:
         for name, population in POPULATIONS.items():
             lopsided = {"allowed": 0.90, "why": "two people carry the slope"} if population.lopsided else {}

@@ -1,14 +1,14 @@
-"""Does a study find the weight it should?
+"""Recovery of the true weight of trajectory by a study.
 
 Simulated studies of 149 people, half in each condition, 12 pairs each; the weight of trajectory is known. The interval
-is that of resampled people with t (the default); beside it stand the percentiles of the same resamples, clustered
-standard errors (delta method), and the published form that takes answers for people (delta method). Then the test at
-5 % of whether trajectory and aggregate correlate alike with the overall distance: by people, beside Williams and Meng;
-where the truth is that they do (weight 0.5) this is the level, else the power.
+uses resampled people with t (the default); beside it are the percentiles of the same resamples, clustered standard
+errors (delta method), and the published form that treats answers as people (delta method). The test at 5 % asks whether
+trajectory and aggregate correlate equally with the overall distance: by people, beside Williams and Meng; with weight
+0.5, where they do, this is the level, otherwise the power.
 
 The populations: people alike, people who differ as in the default of `Respondents`, people who differ a lot, and the
-null. The truth is the weight the answers were made with; the scale's six points and its ends bend the answers, and an
-interval may miss for that too.
+null. The true weight is the weight used to simulate the answers; the scale's six points and its ends distort the
+answers, so an interval may also miss for this reason.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TESTS = ("Williams", "Meng")
 
 
 def one_study(x: FloatArray, y: FloatArray, who: IntArray, people: int, rng: np.random.Generator) -> list[float]:
-    """Return the weight, the limits of its four intervals and the three p-values."""
+    """Return the weight, the limits of its four intervals, and the three p-values."""
     fit = ols(x, y, ("aggregate", "trajectory"), who)
     draws = coefficient_bootstrap(x, y, who, resamples=RESAMPLES, rng=rng)
     by_t = bootstrap_weight(draws, people, trajectory=2, aggregate=1)
@@ -97,6 +97,6 @@ def lines(studies: int, rng: Generator, *, name: str) -> list[Line]:
 
 
 def promises(book: Book) -> None:
-    """Measure the populations, one after the other."""
+    """Declare the lines of all populations."""
     for name in POPULATIONS:
         book.several(name, partial(lines, name=name), samples=600)

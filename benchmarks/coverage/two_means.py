@@ -1,6 +1,6 @@
-"""Level and coverage of the studentised permutation of two groups: rare extremes, skewness, weights and strata.
+"""Level and coverage of the studentised permutation of two groups, with rare extremes, skewness, weights or strata.
 
-Beside the level stands that of Welch's test, beside the coverage that of its interval.
+Beside them are the level of Welch's test and the coverage of its interval.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Draw = Callable[[Generator, int], FloatArray]
 
 
 def rare(share: float) -> Draw:
-    """Return scores of which this share is above .97, the others from beta(1, 20)."""
+    """Return a function that draws scores: above .97 for this share, otherwise from beta(1, 20)."""
 
     def draw(rng: Generator, people: int) -> FloatArray:
         return np.where(rng.random(people) < share, 1 - 0.03 * rng.random(people), rng.beta(1, 20, people))
@@ -32,23 +32,23 @@ def rare(share: float) -> Draw:
 
 
 def hurt(share: float) -> Draw:
-    """Return damage: this share from beta(2, 5), the others 0."""
+    """Return a function that draws damage: from beta(2, 5) for this share, otherwise 0."""
     return lambda rng, people: np.where(rng.random(people) < share, rng.beta(2, 5, people), 0.0)
 
 
 def normal(spread: float) -> Draw:
-    """Return normal numbers with mean 1."""
+    """Return a function that draws normal numbers with mean 1."""
     return lambda rng, people: rng.normal(1.0, spread, people)
 
 
 def exponential(rng: Generator, people: int) -> FloatArray:
-    """Return exponential numbers with mean 1."""
+    """Return random exponential numbers with mean 1."""
     return rng.exponential(1.0, people)
 
 
 @dataclass(frozen=True)
 class Population:
-    """Two groups of some sizes, and their true difference of means."""
+    """Two groups with their sizes and true difference of means."""
 
     name: str
     first: Draw
@@ -61,7 +61,7 @@ class Population:
 
 
 def _gap(first: float, second: float) -> float:
-    """Return the difference of means of `rare` scores."""
+    """Return the true difference of means of two `rare` score distributions."""
     return (first - second) * (0.985 - 1 / 21)
 
 
@@ -99,7 +99,7 @@ POPULATIONS = (
 
 
 def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
-    """Return coverage, and the share of rejections: of equality a level, else the power."""
+    """Return the lines of coverage and of rejections (level or power)."""
     found = np.zeros((samples, 4), dtype=np.bool_)
     sizes = [*of.sizes]
     in_first = np.repeat([1, 0], sizes)
@@ -140,7 +140,7 @@ def lines_of(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
 
 
 def strata_level(samples: int, rng: Generator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell whether groups that differ only by their strata are said to differ, with a weight for each person."""
+    """Return whether groups that differ only by strata are reported as different, with weights."""
     found = np.zeros(samples, dtype=np.bool_)
     for sample in range(samples):
         stratum = rng.integers(0, 5, 400)
@@ -155,9 +155,9 @@ ASSIGNED, FAR, LEAST = 20_000, 3.0, 1e-5  # assignments of the same people, how 
 
 
 def far_levels(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
-    """Return the levels of the test at .001 and .0001, over assignments of the same people to groups of these sizes.
+    """Return the levels of the test at .001 and .0001 over random assignments of the same people to groups.
 
-    Only assignments whose t is among the farthest are tested; the others have a p-value well above both levels.
+    Only assignments with the most extreme t are tested; all others have p-values well above both levels.
     """
     first, people = of.sizes[0], sum(of.sizes)
     levels, found = (1e-3, 1e-4), []
@@ -189,7 +189,7 @@ def far_levels(samples: int, rng: Generator, of: Population) -> Sequence[Line]:
 
 
 def promises(book: Book) -> None:
-    """Declare the lines."""
+    """Declare the lines of all populations."""
     for population in POPULATIONS[:4]:
         book.several(f"far, {population.sizes}", partial(far_levels, of=population), samples=25)
     for population in POPULATIONS:

@@ -1,4 +1,4 @@
-"""Seconds and bytes, measured: one file per claim, each run in a process of its own."""
+"""Benchmarks of seconds and bytes: one file per claim, each run in its own process."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from benchmarks.speed import NAMES
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the claims that are named, or those that need nothing special; return how many failed."""
+    """Run the named claims, or all claims without special needs; return the number of failures."""
     names = list(takewhile(lambda word: not word.startswith("-"), argv))
     options = argv[len(names) :]
     if not names and {"-h", "--help"} & {*options}:
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def needs(name: str) -> str:
-    """Return what a claim needs that not every machine has: its constant `NEEDS`; empty without one."""
+    """Return the special needs of a claim, from its constant `NEEDS`; "" without one."""
     tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "NEEDS":

@@ -1,4 +1,4 @@
-"""The page that `speed.py` writes: what every audit costs, and what follows for larger tables."""
+"""The documentation page written by `speed.py`: the cost of every audit, and estimates for larger tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLANNED = (10_000, 1_000_000, 100_000_000, 10_000_000_000)
 
 
 def exponent(lines: list[dict[str, Any]]) -> float | None:
-    """Return by which power of the rows the CPU time grows, between the two largest sizes."""
+    """Return the power of the rows by which the CPU time grows between the two largest sizes; None if unknown."""
     if len(lines) < 2:
         return None
     small, large = lines[-2:]
@@ -23,18 +23,18 @@ def exponent(lines: list[dict[str, Any]]) -> float | None:
 
 
 def behind(line: dict[str, Any], last: dict[str, Any]) -> bool:
-    """Return whether a figure fell behind the last committed one by a third, on the same machine."""
+    """Return whether a figure is a third slower than the last committed one for the same row and size."""
     same = [old for old in last.get("figures", []) if (old["row"], old["rows"]) == (line["row"], line["rows"])]
     return bool(same) and line["cpu"] > SLOWER * same[0]["cpu"] and line["cpu"] > 0.1
 
 
 def _short(number: float, digits: int) -> str:
-    """Return a number with so many digits that count, written in full."""
+    """Return a number with this many significant digits, without an exponent."""
     return f"{float(f'{number:.{digits}g}'):,g}"
 
 
 def page(figures: dict[str, Any], last: dict[str, Any], rows: Mapping[str, Any]) -> str:
-    """Return the page of the documentation, of the figures and of what each row is."""
+    """Return the documentation page from the figures and the descriptions of the rows."""
     ground, load = figures["machine"], figures["beside"]
     used = ", ".join(f"{name} {number}" for name, number in figures["versions"].items())
     text = [
@@ -84,7 +84,7 @@ def page(figures: dict[str, Any], last: dict[str, Any], rows: Mapping[str, Any])
 
 
 def first_page(first: dict[str, Any]) -> list[str]:
-    """Return what the first call of a process pays."""
+    """Return the section on the cost of a process's first call."""
     text = [
         "## The first call",
         "",
@@ -103,7 +103,7 @@ def first_page(first: dict[str, Any]) -> list[str]:
 
 
 def from_files(large: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what parity and effort cost of a Parquet file, with reading and checking it, as figures of their rows."""
+    """Return the costs of parity and effort from a Parquet file, including reading and checks."""
     return [
         {"row": row, "rows": line["rows"], "cpu": line["stages"]["read"]["cpu"] + line["stages"][row]["cpu"]}
         for row in ("parity", "effort")
@@ -112,7 +112,7 @@ def from_files(large: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def from_memory(found: dict[str, Any], figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what a million rows in memory cost the audits that are not tried at so many above."""
+    """Return the costs of a million rows in memory for audits not measured at this size above."""
     tried = {line["row"] for line in figures if line["rows"] == 1_000_000}
     return [
         {"row": line["section"], "rows": 1_000_000, "cpu": line["cpu"]}
@@ -122,7 +122,7 @@ def from_memory(found: dict[str, Any], figures: list[dict[str, Any]]) -> list[di
 
 
 def million(found: dict[str, Any]) -> list[str]:
-    """Return what `million.py` found."""
+    """Return the section on a million households, from `million.py`."""
     memory, spark, command, answers = (found[part] for part in ("memory", "spark", "command", "answers"))
     text = [
         "## A million households",
@@ -164,7 +164,7 @@ def million(found: dict[str, Any]) -> list[str]:
 
 
 def hundred_million(large: dict[str, Any]) -> list[str]:
-    """Return what `hundred_million.py` found."""
+    """Return the section on a hundred million rows, from `hundred_million.py`."""
     text = [
         "## A hundred million rows in a file",
         "",
@@ -186,7 +186,7 @@ def hundred_million(large: dict[str, Any]) -> list[str]:
 
 
 def sizing(figures: list[dict[str, Any]], powers: Mapping[str, float]) -> list[str]:
-    """Return what audits cost at sizes beyond those measured, by how they grow."""
+    """Return the section on estimated costs beyond the measured sizes."""
     heads = " | ".join(["Audit", *(f"{rows:,} rows" for rows in PLANNED)])
     text = [
         "## How to size a machine",

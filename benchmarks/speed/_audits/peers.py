@@ -1,4 +1,4 @@
-"""What peers run in `speed.py`, and the people they run it on: needs NumPy and pandas, and the peer alone."""
+"""The peers' code for `speed.py` and the people it uses; needs only NumPy, pandas and the peer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def people(rows: int) -> dict[str, Any]:
-    """Return people that every audit can read, with scores, histories, raters and critics."""
+    """Return synthetic people for every audit, with scores, histories, raters and critics."""
     rng = np.random.default_rng(13)
     race = rng.choice(["Black", "Other", "White"], rows, p=[0.35, 0.25, 0.4])
     ability = rng.normal(0, 1, rows) + 0.5 * (race == "White")
@@ -34,7 +34,7 @@ def people(rows: int) -> dict[str, Any]:
 
 
 def frame(rows: int) -> Any:
-    """Return these people as a pandas frame."""
+    """Return the synthetic people as a pandas frame."""
     import pandas as pd
 
     return pd.DataFrame(people(rows))
@@ -103,7 +103,7 @@ def holisticai_rates(data: Any) -> None:
 
 
 def numpy_tiles(data: Any) -> None:
-    """Compare all pairs as the paper's formula says, by NumPy in tiles of 512."""
+    """Compare all pairs by the paper's formula with NumPy, in tiles of 512."""
     score, effort, aggregate = (data[name].to_numpy() for name in ("risk", "income", "age"))
     for start in range(0, len(data), 512):
         part = slice(start, start + 512)
@@ -126,7 +126,7 @@ def pingouin_and_statsmodels(data: Any) -> None:
 
 
 def perturbing_loop(data: Any) -> None:
-    """Perturb the features, predict and correlate, by group, once for each level and replicate: the paper's recipe."""
+    """Perturb the features, predict and correlate by group for each level and replicate, as in the paper."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_predict
 
@@ -142,7 +142,7 @@ def perturbing_loop(data: Any) -> None:
 
 
 def resampling_loop(data: Any) -> None:
-    """Resample people by pandas and compute the gap of two decisions, 20 times: the paper's bootstrap."""
+    """Resample people with pandas and compute the gap of two decisions 20 times, as in the paper's bootstrap."""
     for seed in range(20):
         drawn = data.sample(frac=1.0, replace=True, random_state=seed)
         for decision in ("hired", "rater_a"):
@@ -150,7 +150,7 @@ def resampling_loop(data: Any) -> None:
 
 
 def scipy_boots(data: Any) -> None:
-    """Compute percentile intervals of three rates by group from 20 resamples each: SciPy's bootstrap."""
+    """Compute percentile intervals of three rates by group from 20 resamples each, with SciPy's bootstrap."""
     from scipy.stats import bootstrap
 
     said, outcome = data["risk"].to_numpy() >= 0.5, data["outcome"].to_numpy() == 1
@@ -161,7 +161,7 @@ def scipy_boots(data: Any) -> None:
 
 
 def disagreeing_shares(data: Any) -> None:
-    """Share of critics who disagree by group and label, from which the bounds follow: pandas, as the paper says."""
+    """Compute the share of disagreeing critics by group and label, from which the bounds follow, with pandas."""
     for group in ("race", "sex"):
         shares = data.groupby([group, "label"])["disagree"].agg(["mean", "size"])
         shares["mean"].unstack() * shares["size"].unstack()

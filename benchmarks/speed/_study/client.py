@@ -1,8 +1,8 @@
-"""A light load of people who answer pages, for `study_load.py`: raw HTTP/1.1 over kept connections.
+"""A lightweight load generator of people answering pages, for `study_load.py`: raw HTTP/1.1 over kept connections.
 
-Answers are due at moments drawn beforehand (a Poisson process), whatever the server does. Each is given by whoever has
-waited longest of the people on the site; latencies count from the moment an answer was due, not from when it could be
-sent, so that a slow server does not slow its own measurement down (no coordinated omission).
+Answers are due at times drawn beforehand (a Poisson process), independent of the server. Each answer comes from the
+person who has waited longest on the site. Latencies count from the time an answer was due, not from when it was sent,
+so a slow server does not slow down its own measurement (no coordinated omission).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOCATION = re.compile(rb"\r\nlocation: ([^\r]*)", re.IGNORECASE)
 
 @dataclass
 class Reply:
-    """What came back."""
+    """The server's reply to a request."""
 
     status: int
     location: str
@@ -38,11 +38,11 @@ class Reply:
 
 
 class Away(Exception):  # noqa: N818
-    """The server is not there."""
+    """The server does not respond."""
 
 
 class Connection:
-    """One kept connection; opened again when it breaks."""
+    """A kept connection, reopened after errors."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -50,7 +50,7 @@ class Connection:
         self.writer: asyncio.StreamWriter | None = None
 
     async def send(self, request: bytes) -> Reply:
-        """Send a request once and return the reply; raise `Away` where none came."""
+        """Send a request once and return the reply; raise `Away` without a reply."""
         try:
             if self.writer is None:
                 self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
@@ -68,7 +68,7 @@ class Connection:
         )
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         if self.writer is not None:
             self.writer.close()
         self.reader = self.writer = None
@@ -76,7 +76,7 @@ class Connection:
 
 @dataclass
 class Record:
-    """What the load measured: seconds from due to acknowledged, and to the next page; what went wrong; the ledger."""
+    """The measurements of a load: latencies, problems, and a ledger of acknowledged answers."""
 
     answer: list[float] = field(default_factory=list)
     both: list[float] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Record:
 
 
 class Person:
-    """Somebody at the study."""
+    """A simulated participant of the study."""
 
     def __init__(self, load: Load, stays: int | None) -> None:
         self.load, self.stays = load, stays
@@ -100,7 +100,7 @@ class Person:
         self.answers = 0
 
     async def request(self, method: str, path: str, fields: dict[str, str] | None = None) -> Reply:
-        """Send a request until it is answered: a person reloads, and sends the same form again."""
+        """Send a request until it is answered, like a person who reloads and resubmits the form."""
         body = urlencode(fields or {}).encode()
         head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{self.load.port}\r\n"
         head += f"cookie: {self.cookie}\r\n" if self.cookie else ""
@@ -128,7 +128,7 @@ class Person:
         return reply
 
     async def enter(self) -> None:
-        """Come in, agree, and open the first page."""
+        """Enter the study, agree, and open the first page."""
         await self.request("GET", f"/?PROLIFIC_PID={self.id}")
         consent = await self.request("GET", "/consent")
         found = CSRF.search(consent.body)
@@ -139,7 +139,7 @@ class Person:
         self.load.record.enrolled += 1
 
     async def answer(self, due: float) -> bool:
-        """Answer the page that is open and open the next; return whether there is one to answer."""
+        """Answer the open page and open the next page; return whether the person has another page to answer."""
         record, index = self.load.record, int(self.path.rpartition("/")[2])
         fields = self.fill()
         reply = await self.request("POST", self.path, {"csrf": self.csrf, "revision": "0", **fields})
@@ -157,7 +157,7 @@ class Person:
         return self.path.startswith("/step/") and (self.stays is None or self.answers < self.stays)
 
     def fill(self) -> dict[str, str]:
-        """Fill in the form of the page that is open."""
+        """Return the form fields for the open page."""
         if b'name="trajectory"' in self.page:
             names = ("trajectory", "aggregate", "overall")
             return {name: str(random.randint(1, 6)) for name in names} | {  # noqa: S311
@@ -174,7 +174,7 @@ class Person:
 
 
 class Load:
-    """People on the site, and answers that fall due."""
+    """People on the site, and the answers that become due."""
 
     def __init__(self, port: int, people: int, *, steps: int, seed: int = 0, patience: float = 30.0) -> None:
         self.port, self.people, self.steps, self.patience = port, people, steps, patience
@@ -187,7 +187,7 @@ class Load:
         self.ending = False
 
     async def settle(self) -> None:
-        """Let the first people in; they leave after different times, so that people come and go evenly from then on."""
+        """Admit the first people with different lengths of stay, so that people come and go evenly afterwards."""
         gate = asyncio.Semaphore(8)
 
         async def one(number: int) -> None:
@@ -199,7 +199,7 @@ class Load:
         await asyncio.gather(*(one(number) for number in range(self.people)))
 
     async def run(self, rate: float, seconds: float) -> Record:
-        """Let answers fall due at a rate for a while, and wait until the last is given."""
+        """Run answers at a rate for a period, wait for the last answer, and return the record."""
         self.record = Record()
         due = np.cumsum(self.rng.exponential(1 / rate, int(rate * seconds * 1.2) + 10))
         start = time.perf_counter()

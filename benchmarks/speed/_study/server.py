@@ -1,4 +1,4 @@
-"""A study server in a process of its own, on SQLite or on a PostgreSQL of its own, for `study_load.py`."""
+"""A study server in its own process, on SQLite or a separate PostgreSQL, for `study_load.py`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ CLOCK = os.sysconf("SC_CLK_TCK")
 
 
 class Use(NamedTuple):
-    """What a process has used: CPU seconds, and its peak memory in MB."""
+    """The resource use of a process: CPU seconds, and peak memory in MB."""
 
     cpu: float
     memory: float
 
 
 class Server:
-    """`evenhand study serve` on one database; can be killed and started again."""
+    """A process of `evenhand study serve` on one database, which can be killed and restarted."""
 
     def __init__(self, study: Path, database: str, workers: int = 1) -> None:
         self.study, self.database, self.workers, self.port = study, database, workers, free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, wait: bool = True) -> None:
-        """Start the server, by default until it answers."""
+        """Start the server, by default waiting until it responds."""
         command = [
             sys.executable,
             "-m",
@@ -72,13 +72,13 @@ class Server:
             return False
 
     def kill(self) -> None:
-        """Kill all of the server's processes at once: nothing can be cleaned up."""
+        """Kill all of the server's processes at once, without any cleanup."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> None:
-        """Stop the server as Ctrl-C does."""
+        """Stop the server like Ctrl-C."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGINT)
             try:
@@ -87,20 +87,20 @@ class Server:
                 self.kill()
 
     def use(self) -> Use:
-        """Return what all processes of the server have used."""
+        """Return the total resource use of all processes of the server."""
         assert self.process is not None
         found = [_use(pid) for pid in _session(self.process.pid)]
         return Use(sum(one.cpu for one in found), sum(one.memory for one in found))
 
 
 def busy_seconds() -> float:
-    """Return the CPU seconds that all processes of the machine have used."""
+    """Return the CPU seconds used by all processes of the machine."""
     fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     return (sum(fields[:8]) - fields[3] - fields[4]) / CLOCK
 
 
 def database_seconds() -> float:
-    """Return the CPU seconds that the processes of PostgreSQL have used."""
+    """Return the CPU seconds used by the processes of PostgreSQL."""
     used = 0.0
     for entry in Path("/proc").glob("[0-9]*/comm"):
         try:
@@ -133,21 +133,21 @@ def _use(pid: int) -> Use:
 
 
 def free_port() -> int:
-    """Return a port that nobody uses."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def program(name: str) -> str | None:
-    """Return where a program of PostgreSQL is: on the path, or where Debian keeps those of the server."""
+    """Return the path of a PostgreSQL program, from Debian's server folders or the search path."""
     folders = sorted(glob("/usr/lib/postgresql/*/bin"), reverse=True)
     return shutil.which(name, path=os.pathsep.join([*folders, os.environ.get("PATH", "")]))
 
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[str | None]:
-    """Run a PostgreSQL of our own, which syncs every commit; give its address, or None where it is not installed."""
+    """Run a separate PostgreSQL that syncs every commit; yield its address, or None if it is not installed."""
     initdb, control = program("initdb"), program("pg_ctl")
     if initdb is None or control is None:
         yield None
@@ -168,7 +168,7 @@ def postgres(folder: Path) -> Iterator[str | None]:
 
 
 def as_postgres(command: list[str]) -> None:
-    """Run a program of PostgreSQL, which refuses to be root: then as the user postgres."""
+    """Run a PostgreSQL program, as the user postgres if we are root, which PostgreSQL refuses."""
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     done = subprocess.run([*as_user, *command], cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if done.returncode:
@@ -176,7 +176,7 @@ def as_postgres(command: list[str]) -> None:
 
 
 def sync_seconds(folder: Path, times: int = 200) -> float:
-    """Return how long the disk takes to sync a small write, in seconds."""
+    """Return the time in seconds that the disk takes to sync a small write."""
     path = folder / "sync"
     with path.open("wb") as file:
         started = time.perf_counter()
