@@ -452,7 +452,7 @@ def interval_message(low: float | None, high: float | None, style: Format) -> Me
 
 
 def _clear_alone(record: Value | Gap, outcome: ClaimOutcome) -> Message | None:
-    """Return why a difference is not clear although the interval beside it excludes none."""
+    """Return why a difference is not significant although its interval excludes equality, or None."""
     if not isinstance(record, Gap) or outcome.significance != "not_significant" or outcome.bounds is not None:
         return None
     low, high = limits_to_judge(record)

@@ -242,7 +242,7 @@ class Result:
         return tuple(family_sentences(self.findings, gaps, [self.spec.finding_alpha]))
 
     def plot(self, chart: str | None = None, *, grouping: str | None = None) -> Picture:
-        """Return a chart as a picture, which a notebook shows and `save` writes.
+        """Return a chart as a `Picture`, which a notebook displays and `save` writes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Values and gaps of groups within units that contain several of them, such as templates or lists, as records."""
+"""Records of groups' values and gaps within units such as templates or lists, which contain several groups."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def values_within_units(
     Parameters
     ----------
     means, groups : the means by unit and group, and the names of the groups.
-    empty : a record with the coordinates that all values share.
+    empty : a record with the common coordinates of all values.
     confidence : the confidence of the audit.
     is_share : whether the values are shares.
-    complete : adds the audit's own columns to a record, from the number of units.
-    why_no_limits : returns why so many units give no limits.
+    complete : the function that adds the audit's own columns to a record, from the number of units.
+    why_no_limits : the function from the number of units to the reason for missing limits.
     """
 
     def at(level: float) -> Iterator[V]:
@@ -75,16 +75,16 @@ def gaps_within_units(
     complete: Callable[[G, UnitPair], G],
     few: Callable[[int], Message],
 ) -> list[Estimate[G]]:
-    """Return the gap of the worst pair, and that of each group to the reference, with limits at any confidence.
+    """Return the worst pair's gap, and each group's gap to the reference, with limits at any confidence.
 
     Parameters
     ----------
     means, grouping : the means by unit and group, and the groups.
-    undefined : a record with the coordinates that all gaps share, and the status of a worst pair that does not exist.
+    undefined : a record with the common coordinates of all gaps, and the status of an undefined worst pair.
     confidence : the confidence of the audit.
-    least : the number of units that two groups must share to be tested.
-    complete : adds the audit's own columns to the record of a pair.
-    few : returns why so few units give no test.
+    least : the minimum number of common units of two tested groups.
+    complete : the function that adds the audit's own columns to the record of a pair.
+    few : the function from the number of units to the reason for a missing test.
     """
     pairs = [means.pair(a, b) for a, b in combinations(range(len(grouping.groups)), 2)]
     tested = [pair for pair in pairs if pair.units >= least]

@@ -1,4 +1,4 @@
-"""Classes: decisions with three or more values, such as hired, invited and rejected."""
+"""Classes: comparison of decisions with three or more values, such as hired, invited and rejected."""
 
 from typing import TYPE_CHECKING
 

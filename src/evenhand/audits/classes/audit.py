@@ -1,4 +1,4 @@
-"""The audit of classes: a table of classified people and settings in, a result out."""
+"""The classes audit: compute a result from a table of classified people and settings."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from evenhand.table.table import Table
 
 @audit_function(ClassesSpec)
 def classes(table: Table, **settings: Any) -> ClassesResult:
-    """Compare how groups are put into three or more classes, such as hired, invited and rejected.
+    """Compare decisions with three or more classes between groups, such as hired, invited and rejected.
 
-    Each class is compared with all others: the share of people in it and, with the right class known, who of those that
-    belong to it are put into it. If the classes have an order, groups are also compared over all of them.
+    Each class is compared with all other classes: by the share of people assigned to it and, if the right class is
+    known, by the share of its members assigned to it. If the classes are ordered, groups are also compared over all
+    classes.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def _estimates(
 
 
 def _chosen_metrics(people: Classified, spec: ClassesSpec) -> list[ClassMetric]:
-    """Return the metrics to compute; raise if one that is named lacks what it needs."""
+    """Return the metrics to compute; refuse a named metric whose required settings are missing."""
     able = {
         name: metric
         for name, metric in METRICS.items()

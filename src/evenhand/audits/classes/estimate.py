@@ -29,7 +29,7 @@ Limits = tuple[float, float]
 
 
 class Pair(Protocol):
-    """The comparison of two groups: the difference of the first and the second, its p-value and limits."""
+    """A comparison of two groups: the difference (first minus second), its p-value and limits."""
 
     @property
     def value(self) -> float:
@@ -45,7 +45,7 @@ class Pair(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SharePair:
-    """Two shares of people, compared by the exact score test and the limits that invert it (`compare_rates`)."""
+    """Two shares of people, compared by the exact score test with the limits that invert it (`compare_rates`)."""
 
     compared: RateComparison
 
@@ -67,14 +67,15 @@ class SharePair:
 
 @dataclass(frozen=True, eq=False)
 class DominancePair:
-    """Cliff's delta of two groups: P(first in a better class) - P(first in a worse one).
+    """Cliff's delta of two groups: P(first in a better class) - P(first in a worse class).
 
-    It is the difference of the groups' mean ranks among all N people of both, ties at their middle, times 2 / N. So the
-    test is the studentised permutation of ranks, with the interval that inverts it (`compare_means`).
+    It is 2 / N times the difference between the groups' mean ranks among all N people of both groups, with mid-ranks
+    for ties. So the test is the studentised permutation test of ranks, with the interval that inverts it
+    (`compare_means`).
 
     Parameters
     ----------
-    first, second : the people of both groups by class, the worst class first.
+    first, second : the number of people in each class, for both groups; the worst class is first.
 
     References
     ----------
@@ -120,7 +121,8 @@ def value_estimates(
 ) -> list[Estimate[ClassesValue]]:
     """Return a metric of every class and group, with Wilson's limits at any confidence.
 
-    `n` has the people by group, class and right class; joint limits hold for all classes and groups together.
+    `n` is the number of people by group, class and right class. Joint limits are simultaneous over all classes and
+    groups.
     """
     assert metric.counts is not None  # noqa: S101
     of_class = [metric.counts(n, label) for label in range(len(labels))]
@@ -159,7 +161,7 @@ def _share(record: ClassesValue, yes: int, confidence: float, together: float) -
 def gap_estimates(
     n: IntArray, grouping: ComparedGroups, labels: Sequence[str], metric: ClassMetric, spec: ClassesSpec
 ) -> list[Estimate[ClassesGap]]:
-    """Return for every class the gap of the worst pair and those to the reference group."""
+    """Return for each class the worst pair's gap, and the gaps to the reference group."""
     if metric.counts is None:
         people = n.sum(axis=-1)
         return _gaps(_Compared(metric, None, grouping, people.sum(axis=-1), people, None), 1, spec)
@@ -172,14 +174,14 @@ def gap_estimates(
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """The groups of a grouping in one metric of one class.
+    """The groups of a grouping, compared in one metric of one class.
 
     Parameters
     ----------
-    metric, label, grouping : what is compared.
-    people : (groups,) the people behind the number.
-    of_class : (groups, classes) the people by class, for ordinal dominance; None for shares.
-    yes : (groups,) the people counted; None for ordinal dominance.
+    metric, label, grouping : the metric, the class (None for dominance), and the groups.
+    people : (groups,) the number of people in the denominator.
+    of_class : (groups, classes) the number of people by class, for ordinal dominance; None for shares.
+    yes : (groups,) the number of people in the numerator; None for ordinal dominance.
     """
 
     metric: ClassMetric
@@ -190,7 +192,7 @@ class _Compared:
     yes: IntArray | None
 
     def pair(self, a: int, b: int) -> Pair | None:
-        """Return the comparison of two groups; None if one has nobody."""
+        """Return the comparison of two groups; None if a group has no people."""
         if not self.people[a] or not self.people[b]:
             return None
         if self.of_class is not None:
@@ -199,7 +201,7 @@ class _Compared:
         return SharePair(compare_rates(self.yes[a], self.people[a], self.yes[b], self.people[b]))
 
     def tested(self, a: int, b: int, least: int) -> Pair | None:
-        """Return the comparison of two groups of at least so many people; None if one has fewer."""
+        """Return the comparison of two groups; None if a group has fewer than `least` people."""
         return self.pair(a, b) if min(self.people[a], self.people[b]) >= least else None
 
 
@@ -248,7 +250,7 @@ def _named(compared: _Compared, gap: ClassesGap, a: int, b: int) -> ClassesGap:
 def _worst(
     compared: _Compared, pairs: dict[tuple[int, int], Pair], undefined: ClassesGap, confidence: float, classes: int
 ) -> ClassesGap:
-    """Return the largest difference; its test and near limit allow for all pairs, its far limit need not."""
+    """Return the largest difference; its test and near limit are adjusted for all pairs, its far limit is not."""
     if not pairs:
         return undefined
     a, b = max(pairs, key=lambda place: abs(pairs[place].value))
@@ -269,7 +271,7 @@ def _worst(
 
 
 def with_worse_off(gap: ClassesGap, labels: Sequence[str], spec: ClassesSpec) -> ClassesGap:
-    """Return a gap with the group that is worse off: less often in the best class, or more often in the worst one."""
+    """Return a gap with the worse-off group: less often in the best class, or more often in the worst one."""
     if spec.order is None or not gap.value:
         return gap
     is_best = gap.metric == "dominance" or (gap.metric == "class_rate" and gap.label == labels[-1])

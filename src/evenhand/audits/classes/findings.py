@@ -22,7 +22,7 @@ _Values = Mapping[tuple[str | None, str, str, str], float | None]
 def make_claims(
     gaps: Sequence[Estimate[ClassesGap]], values: Sequence[ClassesValue], sizes: Mapping[str, int]
 ) -> Iterator[Claim]:
-    """Yield a claim for every gap; those of worst pairs are headlines. `sizes` are the groups of each grouping."""
+    """Yield a claim for every gap, worst pairs as headlines; `sizes` are the numbers of groups by grouping."""
     by_group = {(r.grouping, r.group, r.metric, r.label): r.value for r in values}
     for estimate in gaps:
         gap = estimate.record
@@ -86,7 +86,7 @@ def _arguments(gap: ClassesGap, by_group: _Values) -> Arguments:
 
 
 def classes_notes(people: Classified, spec: ClassesSpec) -> Iterator[Message]:
-    """Yield the notes."""
+    """Yield the notes of the audit."""
     yield say("classes", labels=people.labels)
     if spec.order is None:
         yield say("no_order")

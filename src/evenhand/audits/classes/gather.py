@@ -20,14 +20,14 @@ _MOST_CLASSES = 50
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classified:
-    """The people and their classes, one entry for each.
+    """People with their assigned and right classes.
 
     Parameters
     ----------
-    decision, truth : (people,) the position of the class, and of the right one; None if it is unknown.
-    labels : the classes, in their order if they have one.
+    decision, truth : (people,) the positions of the assigned and the right class; `truth` is None if unknown.
+    labels : the classes, from worst to best if they are ordered.
     groups : the group codes of the people.
-    dropped : the rows left out because a class is missing.
+    dropped : the number of rows left out for a missing class.
     """
 
     decision: IntArray
@@ -37,7 +37,7 @@ class Classified:
     dropped: int
 
     def counts(self, code: IntArray, groups: int) -> IntArray:
-        """Return (groups, classes, right classes) the number of people; without right classes the last axis is 1."""
+        """Return the number of people (groups, classes, right classes); the last axis is 1 without right classes."""
         classes = len(self.labels)
         truth = np.zeros_like(self.decision) if self.truth is None else self.truth
         rights = 1 if self.truth is None else classes
@@ -73,7 +73,7 @@ def gather(table: Table, spec: ClassesSpec) -> Classified:
 
 
 def _labels(columns: Sequence[Coded], spec: ClassesSpec) -> tuple[str, ...]:
-    """Return the classes: those of `order`, or those that occur."""
+    """Return the classes of `order`, or else the sorted classes of the data."""
     seen = dict.fromkeys(label for column in columns for label in column.labels)
     if spec.order is None:
         labels = tuple(sorted(seen))

@@ -1,4 +1,4 @@
-"""The sentences of the audit of classes."""
+"""The sentences of the classes audit."""
 
 from __future__ import annotations
 

@@ -13,17 +13,17 @@ from evenhand.stats.types import IntArray
 _LABELS = "It takes the recorded outcome for the truth; where outcomes are recorded differently by group, so is this."
 
 Counts = Callable[[IntArray, int], tuple[IntArray, IntArray]]
-"""From counts by group, decision and outcome, and a class: the people counted, and all people, by group."""
+"""Function from counts (group, decision, outcome) and a class to the counted people and all people by group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassMetric(Metric):
-    """A share of people that is about one class.
+    """A metric of one class: a share of people, or ordinal dominance over all classes.
 
     Parameters
     ----------
-    counts : the people counted and all people; None if the metric is not a share.
-    needs_outcome : whether the outcome must be known.
+    counts : the function that returns the numerator and denominator of a share; None for other metrics.
+    needs_outcome : whether the metric needs the right class.
     """
 
     counts: Counts | None = None

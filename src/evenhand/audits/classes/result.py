@@ -1,4 +1,4 @@
-"""The result of the audit of classes."""
+"""The result of the classes audit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.core.result import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassesValue(Value):
-    """A share of a group's people that is about one class."""
+    """A group's share of people in one metric of one class."""
 
     label: str = column("the class", reveals="name")
 
@@ -24,7 +24,7 @@ class ClassesValue(Value):
 class ClassesGap(Gap):
     """The difference between two groups in a share, or their ordinal dominance.
 
-    `joint_low` and `joint_high` hold for all classes and all pairs of groups, or all groups, together.
+    `joint_low` and `joint_high` are simultaneous over all classes, and over all pairs of groups or all groups.
     """
 
     label: str | None = column("the class; null for ordinal dominance", None, reveals="name")
@@ -32,12 +32,12 @@ class ClassesGap(Gap):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ClassesResult(Result):
-    """How people are put into classes.
+    """Comparison of groups' classes.
 
     Parameters
     ----------
     values, gaps : the tables, as records.
-    labels : the classes, in their order if they have one.
+    labels : the classes, from worst to best if they are ordered.
     """
 
     descriptor: ClassVar[AuditDescriptor] = AUDIT

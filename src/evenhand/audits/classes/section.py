@@ -1,4 +1,4 @@
-"""The part of a report on classes: charts, tables, and how the numbers were computed."""
+"""The report section on classes: charts, tables, and methods."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _method = partial(method, "evenhand.audits.classes")
 
 
 def value_panels(result: ClassesResult, grouping: str | None) -> list[Forest]:
-    """Return a panel for each class: the share of every group in it, with intervals."""
+    """Return one panel per class: every group's share in the class, with intervals."""
     return _panels(result, grouping, "class_rate")
 
 
 def recall_panels(result: ClassesResult, grouping: str | None) -> list[Forest]:
-    """Return a panel for each class: who of those that belong to it is put into it, by group."""
+    """Return one panel per class: the share of each group's class members assigned to the class."""
     return _panels(result, grouping, "class_recall")
 
 
@@ -66,7 +66,7 @@ def parts(result: ClassesResult) -> Iterator[Figure | DisplayTable]:
 
 
 def methods(result: ClassesResult) -> Iterator[Method]:
-    """Yield how the numbers were computed."""
+    """Yield the methods behind the section's numbers."""
     computed = [*(value.metric for value in result.values), *(gap.metric for gap in result.gaps)]
     for name in dict.fromkeys(computed):
         metric = result.metrics[name]

@@ -16,7 +16,7 @@ from evenhand.table.roles import Scalar
 
 
 class ClassesThreshold(Threshold):
-    """A limit for a number of this audit."""
+    """A limit on a number of the classes audit."""
 
     label: str | None = Field(None, description="Limit only this class; by default each.")
 

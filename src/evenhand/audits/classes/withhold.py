@@ -1,4 +1,4 @@
-"""Small counts of the classes audit: people by class."""
+"""Rules for small counts in a classes audit: people by class."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from evenhand.core.withhold import Withholder
 
 
 class ClassesWithholder(Withholder[ClassesSpec]):
-    """Treats every number as a count of people by class, so that all are withheld if one is small."""
+    """Withholder that treats every number as a count of people by class; one small count withholds all."""
 
     places: ClassVar[tuple[str, ...]] = ("label",)
 
     def part(self, _table: str, _record: Record) -> str:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         return "classes"
 
 

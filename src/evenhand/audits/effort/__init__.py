@@ -1,4 +1,4 @@
-"""Effort: comparison of scores between people with equal effort."""
+"""Effort: comparison of the scores of people with equal effort."""
 
 from typing import TYPE_CHECKING
 

@@ -71,7 +71,7 @@ class AuditRows:
     unlabelled : the number of rows left out for a missing outcome here, or for a missing outcome or prediction by the
         table.
     favourable : the decision that is good for a person, or None if it is unknown.
-    cluster : the cluster of each row, 0, 1, ... in an order that depends on no name; None if rows are independent.
+    cluster : the cluster of each row, 0, 1, ... in an order independent of names; None if rows are independent.
     """
 
     grouping: str
@@ -468,7 +468,7 @@ def _in_order_of_groups(sample: AuditRows) -> AuditRows:
 
 
 def _in_order_of_clusters(sample: AuditRows) -> AuditRows:
-    """Return the sample with its clusters numbered in the order of a hash of their rows, whatever their names."""
+    """Return the sample with clusters numbered by size and a hash of their rows, independent of names."""
     if sample.cluster is None:
         return sample
     _, codes = np.unique(sample.cluster, return_inverse=True)

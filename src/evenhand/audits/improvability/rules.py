@@ -131,7 +131,7 @@ def fit_rule(candidate: Candidate, rows: TrainingRows, utility: Utility, name: s
 def decide(
     algorithm: Predictions | Fitted, values: FloatArray, capacity: float | None, rng: np.random.Generator
 ) -> Decisions:
-    """Return an algorithm's decisions: given, ranked to the capacity, or cut at the threshold."""
+    """Return an algorithm's decisions: its own, or its scores ranked to the capacity or cut at the threshold."""
     if algorithm.kind == "decision":
         return Decisions(values)
     if capacity is not None:

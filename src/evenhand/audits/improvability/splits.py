@@ -207,7 +207,7 @@ def run_splits(inputs: Inputs) -> Trials:
 
 
 def make_splits(rows: int, spec: ImprovabilitySpec, cluster: IntArray | None = None) -> tuple[stats.Split, ...]:
-    """Return the splits, or the steps of one pass through the rows; clusters stay whole."""
+    """Return the splits, or the steps of one pass through the rows, without dividing clusters."""
     units = rows if cluster is None else int(cluster.max()) + 1
     if spec.test.design == "one_pass":
         splits = stats.forward_splits(units, spec.test.start, spec.test.steps, rng_of(spec.seed, "steps"))

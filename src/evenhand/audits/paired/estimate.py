@@ -41,7 +41,7 @@ def value_estimates(
 def gap_estimates(
     means: UnitMeans, grouping: ComparedGroups, metric: str, spec: PairedSpec
 ) -> list[Estimate[PairedGap]]:
-    """Return the gap of the worst pair, and that of each group to the reference."""
+    """Return the worst pair's gap, and the gap of each group to the reference."""
     undefined = PairedGap(
         grouping=grouping.name,
         metric=metric,
@@ -64,7 +64,7 @@ def gap_estimates(
 
 
 def _with_spread(gap: PairedGap, pair: UnitPair) -> PairedGap:
-    """Return a gap with the number of templates, and how much their differences vary."""
+    """Return a gap with the number of templates, and the variation of the differences between them."""
     return replace(
         gap,
         templates=pair.units,
@@ -75,7 +75,7 @@ def _with_spread(gap: PairedGap, pair: UnitPair) -> PairedGap:
 
 
 def _with_worse_off(gap: PairedGap, spec: PairedSpec) -> PairedGap:
-    """Return a gap with the group that has the worse value; without it if they are equal, or no side is worse."""
+    """Return a gap with the group of the worse value, if the values differ and the worse direction is set."""
     if spec.favourable is None or gap.metric == "refusal_rate" or not gap.value:
         return gap
     return replace(gap, worse_off=gap.group if (gap.value < 0) == (spec.favourable == "higher") else gap.reference)

@@ -1,4 +1,4 @@
-"""Small counts of the paired audit: answers."""
+"""Rules for small counts in a paired audit: answers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from evenhand.core.withhold import Withholder
 
 
 class PairedWithholder(Withholder[PairedSpec]):
-    """Treats every number as a count of answers, so that all are withheld if one is small."""
+    """Withholder that treats every number as a count of answers; one small count withholds all."""
 
     def part(self, _table: str, _record: Record) -> str:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         return "answers"
 
 

@@ -37,7 +37,7 @@ def value_estimates(
 def gap_estimates(
     means: UnitMeans, model: str, grouping: ComparedGroups, metric: str, spec: RankingSpec
 ) -> list[Estimate[RankingGap]]:
-    """Return the gap of the worst pair, and that of each group to the reference."""
+    """Return the worst pair's gap, and the gap of each group to the reference."""
     undefined = RankingGap(
         model=model,
         grouping=grouping.name,
@@ -64,7 +64,7 @@ def shortlist_records(
 ) -> Iterator[ShortlistRecord]:
     """Yield each group's share among the first k of a list, for every k up to the shortlist's size.
 
-    The limits hold for all k and groups together (Bonferroni).
+    The limits are simultaneous over all k and groups (Bonferroni).
     """
     confidence = bonferroni(spec.confidence, spec.size * max(len(grouping.groups), 1))
     for k in range(1, spec.size + 1):

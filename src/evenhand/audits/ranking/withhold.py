@@ -1,4 +1,4 @@
-"""Small counts of the ranking audit: candidates."""
+"""Rules for small counts in a ranking audit: candidates."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from evenhand.core.withhold import Withholder
 
 
 class RankingWithholder(Withholder[RankingSpec]):
-    """Treats every number as a count of candidates, so that all are withheld if one is small."""
+    """Withholder that treats every number as a count of candidates; one small count withholds all."""
 
     places: ClassVar[tuple[str, ...]] = ("k",)
 
     def part(self, _table: str, _record: Record) -> str:
-        """Return the part that a record belongs to."""
+        """Return the part to which a record belongs."""
         return "candidates"
 
 

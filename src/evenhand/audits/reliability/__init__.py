@@ -1,4 +1,4 @@
-"""Reliability: whose results suffer more from mistakes in the inputs?"""
+"""Reliability: comparison of the effect of mistakes in the inputs between groups."""
 
 from typing import TYPE_CHECKING
 

@@ -124,7 +124,7 @@ def mitigation_records(
 
 
 def _baseline_outcome(models: Sequence[Model], mitigation: Mitigation) -> Model:
-    """Return the given model, the baseline of the comparison."""
+    """Return the model as given by the user, the baseline of the comparison."""
     return next((model for model in models if mitigation.model in (None, model.name)), models[0])
 
 
