@@ -20,7 +20,7 @@ from evenhand.core.findings import Finding
 from evenhand.core.metrics import Metric
 from evenhand.core.records import OK, OVERALL, Gap, Value
 from evenhand.core.thresholds import UNDECIDED
-from evenhand.messages import Message, showable
+from evenhand.messages import Argument, Message, showable
 from evenhand.messages.formats import DASH, Format, rounded, show, show_confidence, show_interval
 from evenhand.messages.shared import say
 
@@ -246,23 +246,29 @@ _COMPARISON = attrgetter("metric", "grouping", "kind", "against")
 
 def _under_which_models(lead: Finding, clear: Iterable[Finding], findings: Iterable[Finding]) -> Message:
     """Return the sentence of the leading finding, with the models that have the same finding."""
-    is_broken = lead.verdict == "does_not_meet"
+    is_broken, people = lead.verdict == "does_not_meet", lead.arguments.get("people")
     alike = [finding for finding in clear if not is_broken or finding.verdict == "does_not_meet"]
     same, all_models = ([f for f in among if _COMPARISON(f) == _COMPARISON(lead)] for among in (alike, findings))
-    worse = {f.arguments.get("worse_off") if f.significance == "directed" else None for f in same}
-    if len(worse) == 1 and None not in worse:
-        sentence = "figure_people_worse_off" if lead.arguments.get("people") else "figure_worse_off"
-    else:
+    worse_off = _worse_off_in_all(same)
+    if worse_off is None:
         sentence = "figure_beyond_the_limit" if is_broken else "figure_groups_differ"
+    else:
+        sentence = "figure_people_worse_off" if people else "figure_worse_off"
     return say(
         sentence,
         grouping=lead.grouping,
-        group=next(iter(worse)),
-        people=lead.arguments.get("people"),
+        group=worse_off,
+        people=people,
         title=lead.arguments["title"],
         limit=lead.threshold,
         under=_under(dict.fromkeys(f.model for f in same), dict.fromkeys(f.model for f in all_models)),
     )
+
+
+def _worse_off_in_all(findings: Iterable[Finding]) -> Argument:
+    """Return the group that all findings call worse off, or None."""
+    named = {f.arguments.get("worse_off") if f.significance == "directed" else None for f in findings}
+    return next(iter(named)) if len(named) == 1 else None
 
 
 def _compares_groups(finding: Finding) -> bool:

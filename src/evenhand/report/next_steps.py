@@ -72,12 +72,14 @@ def _alternatives(audit: Audit, wording: PageWording) -> Iterator[str]:
 
 def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
     """Yield the number of people needed to decide the first open limit, and the groupings with missing groups."""
-    open_limits = [concern.finding for concern in found if concern.certainty in ("possibly", "cannot_tell")]
-    advice = ((advice_of(finding.reason), finding) for finding in open_limits if finding is not None)
-    if first := next(((sentence, finding) for sentence, finding in advice if sentence is not None), None):
-        yield _people_needed(*first, wording)
-    elif near := next((f for f in open_limits if f is not None and f.value is not None), None):
-        yield wording.say("next_decide", "answer", number=near.number, interval=wording.interval(near))
+    is_open = ("possibly", "cannot_tell")
+    open_limits = [each.finding for each in found if each.finding is not None and each.certainty in is_open]
+    advised = [(sentence, finding) for finding in open_limits if (sentence := advice_of(finding.reason)) is not None]
+    near = [finding for finding in open_limits if finding.value is not None]
+    if advised:
+        yield _people_needed(*advised[0], wording)
+    elif near:
+        yield wording.say("next_decide", "answer", number=near[0].number, interval=wording.interval(near[0]))
     if missing := much_missing(audit):
         yield wording.say("next_missing", "answer", groupings=tuple(item.grouping for item, _ in missing))
 

@@ -47,14 +47,18 @@ class Reversal:
 
 def reversal_of(audit: Audit, wording: PageWording) -> Reversal | None:
     """Return the largest established gap with a standardised gap of opposite sign, or None."""
-    stratified = {name for name, result in audit.results.items() if getattr(result.spec, "within", ())}
-    compared = (finding for finding in audit.findings if finding.audit in stratified and finding.stratum is None)
-    pooled = [finding for finding in compared if finding.significance == "directed"]
-    for finding in sorted(pooled, key=lambda finding: -abs(finding.value or 0.0)):
+    for finding in sorted(_pooled_findings(audit), key=lambda finding: -abs(finding.value or 0.0)):
         crude, adjusted = group_values(audit, finding), group_values(audit, finding, STANDARDISED)
         if crude is not None and adjusted is not None and _points_the_other_way(crude, adjusted):
             return _told(audit, finding, adjusted, wording)
     return None
+
+
+def _pooled_findings(audit: Audit) -> list[Finding]:
+    """Return the established findings on pooled gaps of audits that also compare within strata."""
+    stratified = {name for name, result in audit.results.items() if getattr(result.spec, "within", ())}
+    pooled = (finding for finding in audit.findings if finding.audit in stratified and finding.stratum is None)
+    return [finding for finding in pooled if finding.significance == "directed"]
 
 
 def _points_the_other_way(crude: GroupValues, adjusted: GroupValues) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.audits.effort.choices import common_start
 from evenhand.audits.effort.robustness import SpecificationCurve, recorded_curves
 from evenhand.audits.effort.specification_chart import specification_panel
-from evenhand.charts import MOST_LINES, Forest, curve, forest, forest_row, share_axis
+from evenhand.charts import MOST_LINES, Curve, Forest, curve, forest, forest_row, share_axis
 from evenhand.table.roles import MISSING
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_PAIRS = 12  # of groups, in one panel
 
 
-def parity_panel(result: EffortResult, grouping: str) -> Any:
+def parity_panel(result: EffortResult, grouping: str) -> Curve:
     """Return the chart of parity by effort bin with intervals, one line per model."""
     rows = [
         {"x": (r.bin_low + r.bin_high) / 2, "y": r.value, "low": r.low, "high": r.high, "series": r.model}
@@ -43,7 +43,7 @@ def _threshold_limit(result: EffortResult, metric: str, grouping: str | None = N
     return next((limit for limit in limits if limit is not None), None)
 
 
-def spread_panel(result: EffortResult, grouping: str) -> Any:
+def spread_panel(result: EffortResult, grouping: str) -> Curve:
     """Return the chart of the distribution of effort in each of the largest groups."""
     records = [r for r in result.rows("spread", grouping=grouping) if r.group != MISSING]
     sizes = Counter[str]()

@@ -44,26 +44,33 @@ def make_claims(
     references = {place: gap.reference for (place, _), gap in against_reference.items()}
     for estimate in gaps:
         gap = estimate.record
-        groups, number = by_place.get(_value_key(gap), {}), compared.get(_value_key(gap), 0)
-        claim = Claim(
-            estimates=(estimate,),
-            sentence_id=_sentence_id(gap),
-            arguments=_arguments(gap, groups, metrics[gap.metric], spec, roles),
-            headline=metrics[gap.metric].headline and gap.rests_on != "one person" and _is_headline(gap, spec, roles),
-            aside=_groups_between(gap, groups, metrics[gap.metric], references.get(_value_key(gap)))
-            if gap.against == "worst_pair"
-            else None,
-            condition=_condition(gap),
-            test_key=_test_key(gap, number),
-            one_sided=gap.rests_on in _ONE_SIDED,
-            when={}
-            if gap.against == "overall"
-            else _sentence_by_significance(gap, number, listed=_is_listed(_clause_name(gap, spec), gap, roles)),
-        )
-        is_rate = metrics[gap.metric].method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
+        key, metric = _value_key(gap), metrics[gap.metric]
+        groups = by_place.get(key, {})
+        claim = _claim(estimate, groups, compared.get(key, 0), spec, roles)
+        if gap.against == "worst_pair":
+            claim = replace(claim, aside=_groups_between(gap, groups, metric, references.get(key)))
+        is_rate = metric.method == "rate" and roles.weight is None and gap.stratum != STANDARDISED
         yield _completed(claim, gap, groups, spec.confidence if is_rate else None)
     for place, against in against_reference.items():
         yield from _too_small(against, by_place.get(place[0], {}), spec, roles)
+
+
+def _claim(
+    estimate: Estimate[ParityGap], groups: Mapping[str, Value], number: int, spec: ParitySpec, roles: Roles
+) -> Claim:
+    """Return the claim on a gap among so many compared groups."""
+    gap, listed = estimate.record, _is_listed(_clause_name(estimate.record, spec), estimate.record, roles)
+    metric = spec.known_metrics()[gap.metric]
+    return Claim(
+        estimates=(estimate,),
+        sentence_id=_sentence_id(gap),
+        arguments=_arguments(gap, groups, metric, spec, roles),
+        headline=metric.headline and gap.rests_on != "one person" and _is_headline(gap, spec, roles),
+        condition=_condition(gap),
+        test_key=_test_key(gap, number),
+        one_sided=gap.rests_on in _ONE_SIDED,
+        when={} if gap.against == "overall" else _sentence_by_significance(gap, number, listed=listed),
+    )
 
 
 def _is_headline(gap: ParityGap, spec: ParitySpec, roles: Roles) -> bool:
@@ -235,15 +242,21 @@ def _groups_between(
     Without a worse-off side, the order is descending. If there are many groups, the largest group and the reference
     group are always named.
     """
-    compared = {name: r for name, r in groups.items() if r.value is not None and _is_compared(r)}
-    values = {name: record.value or 0.0 for name, record in compared.items()}
+    compared = {name: record for name, record in groups.items() if _is_compared(record)}
+    values = {name: record.value for name, record in compared.items() if record.value is not None}
     pair = {name: values.pop(name) for name in (gap.group, gap.reference) if name in values}
     if len(pair) < 2 or not values:
         return None
-    upwards = gap.worse_off in pair and pair[gap.worse_off] == min(pair.values())
-    names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
-    always = {max(compared, key=lambda name: (compared[name].n, name)), reference_group}
-    first = sorted(names, key=lambda name: name not in always)[:_NAMED]
-    named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in names if name in first]
+    sign = 1 if pair.get(gap.worse_off or "") == min(pair.values()) else -1
+    names = sorted(values, key=lambda name: (sign * values[name], name))
+    largest = max(values | pair, key=lambda name: (compared[name].n, name))
+    shown = _shown_of(names, (largest, reference_group))
+    named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in shown]
     more = shared("more_groups", n=len(names) - _NAMED) if len(names) > _NAMED else None
     return say("other_groups", groups=tuple(named), more=more)
+
+
+def _shown_of(names: Sequence[str], always: Collection[str | None]) -> list[str]:
+    """Return the first names in their order, those that are always shown among them."""
+    chosen = sorted(names, key=lambda name: name not in always)[:_NAMED]
+    return [name for name in names if name in chosen]
