@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 G = TypeVar("G", bound=Gap)
 
 MOST_FINDINGS = 100.0
-"""Findings of a run for whose Holm levels p-values are drawn precisely enough."""
+"""The number of findings up to which simulated p-values are precise enough for Holm's levels."""
 
 Limits = tuple[float | None, float | None]
 """A lower and an upper limit; None for a missing side."""

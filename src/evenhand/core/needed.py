@@ -86,7 +86,7 @@ class _Place:
     @classmethod
     def of(cls, record: Value | Gap, threshold: Threshold) -> _Place:
         value, limit, bounds = sized(record, None, None)[0] or 0.0, threshold.limit, open_range(record)
-        if bounds is not None:  # the end of what is left open that is nearest to the limit
+        if bounds is not None:  # the value in the open range that is nearest to the limit
             value = min(max(limit, bounds[0]), bounds[1])
         is_gap = isinstance(record, Gap)
         is_ratio = isinstance(record, Gap) and record.kind == "ratio" and value > 0 and limit > 0

@@ -109,7 +109,7 @@ class Result:
                     "the table {table!r} has no column {name!r}; {hint}", table=table, name=name, hint=hint
                 )
         if not all(value is None or isinstance(value, str | float | int) for value in where.values()):
-            return ()  # no column holds anything else
+            return ()  # no column contains other types
         records: Iterable[Record] = getattr(self, table)
         if metrics is not None:
             records = [r for r in records if getattr(r, "metric", None) in metrics]
@@ -368,7 +368,7 @@ def _record_type(annotation: object) -> type[Record] | None:
     return arguments[0] if is_table else None
 
 
-# In a notebook, where styles must stand in the elements --------------------------------------------------------------
+# In a notebook, which needs inline styles ----------------------------------------------------------------------------
 
 _SHOWN = 12  # unfolded findings; all others are folded
 _PANELS = 4

@@ -61,7 +61,7 @@ class Withholder(Generic[S]):
     from_all_bins: ClassVar[str] = ""
     """The part derived from all bins, which is withheld if any bin is withheld."""
     never: ClassVar[str] = ""
-    """A description of what is never published."""
+    """A description of the numbers that are never published."""
     whole: ClassVar[tuple[str, ...]] = ()
     """Tables without counts of people: their numbers are about all people together, or about plans."""
     places: ClassVar[tuple[str, ...] | None] = None

@@ -28,7 +28,7 @@ from evenhand.stats.types import FloatArray
 from evenhand.table.table import Table
 
 _CLEAR = 0.05  # the level, adjusted for all pairs, at which two groups differ clearly
-_LEAST_OF_CELLS = 2  # people of each group in a bin counted by a data engine, where a variance is needed
+_LEAST_OF_CELLS = 2  # minimum people per group and bin of cells from a data engine, which need a variance
 
 Compare = Callable[[int, int, float], MeanComparison]
 """Function that compares the groups at two positions, at levels down to the third argument."""

@@ -40,7 +40,7 @@ from evenhand.stats.pairs.result import PairDifference
 from evenhand.stats.types import FloatArray
 from evenhand.table.table import Table
 
-MOST_ENUMERATED = 200_000  # the most people whose worst pairs are enumerated
+MOST_ENUMERATED = 200_000  # maximum number of people with enumerated worst pairs
 SPREAD_BINS = 30
 
 # Individuals: every pair of people.

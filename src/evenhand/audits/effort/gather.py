@@ -385,7 +385,7 @@ def _read_history(table: Table, spec: EffortSpec, history: History, ids: tuple[s
             example=str(people[0]),
             known=ids[0],
         )
-    times = np.unique(stamp[ours])  # those of people in the table
+    times = np.unique(stamp[ours])  # entries of people in the table
     if len(times) < 3:
         raise DataError(
             "trajectories need at least 3 time steps; `history` has {number} in {column!r}.",

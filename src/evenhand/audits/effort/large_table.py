@@ -27,13 +27,13 @@ from evenhand.table.table import Table
 MOST_IN_MEMORY = 5_000_000
 """The largest number of people read into memory; above, everything is computed in the data's engine."""
 
-MOST_DIFFERENT = 200_000  # the most different people with all pairs compared
+MOST_DIFFERENT = 200_000  # maximum number of different people with all pairs compared
 SAMPLE = 200_000  # people in the sample that corrects the grid and gives the standard error
 MOST_FREQUENT = 20_000  # kinds of people so frequent that the sample has them in proportion
 _STEEPEST = 700.0  # beyond it the exponential overflows, and effort is 0 or the inertia to the last bit
 
 
-# Our own columns, computed in stages beside those of the data.
+# Derived columns, computed in stages and added to the data's columns.
 OURS = "evenhand:"
 EFFORT, AGGREGATE = nw.col(f"{OURS}effort"), nw.col(f"{OURS}aggregate")
 AXES = ("score", "effort", "aggregate")

@@ -115,7 +115,7 @@ class Candidate(Settings):
 
     @model_validator(mode="after")
     def _own_settings_only(self, info: ValidationInfo) -> Self:
-        if is_from_json(info):  # where estimators and functions are recorded by name
+        if is_from_json(info):  # estimators and functions are recorded by name
             return self
         allowed = ("rule", *_SETTINGS[self.rule])
         for name in sorted(self.model_fields_set):

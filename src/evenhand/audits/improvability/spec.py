@@ -386,7 +386,7 @@ class ImprovabilitySpec(Spec):
                         )
 
     def _test_problems(self) -> Iterator[Message]:
-        either = self.test.design == "one_pass" and self.test.worst_pair is None  # at most twice, for two directions
+        either = self.test.design == "one_pass" and self.test.worst_pair is None  # at most doubled, for two directions
         most = (2 if either else 1) * self.counts
         if most >= self.test.alpha * (self.resamples + 1):
             splits = f"{count(self.test.splits, 'split')} and " if self.test.design == "splits" else ""

@@ -30,7 +30,7 @@ from evenhand.stats.clusters import FEWEST
 from evenhand.stats.types import IntArray, Interval
 from evenhand.table.roles import MISSING
 
-_CACHED = 4  # confidences whose records stay in memory
+_CACHED = 4  # number of confidences with records in memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class Comparison:
         groups = np.array([gap.group for gap in gaps], dtype=np.int64)
         alone = limit_pairs(self._drawn_limits(block, groups, confidence))
         joint = limit_pairs(self._drawn_limits(block, groups, joint_confidence(confidence, len(gaps))))
-        p_values = self._drawn_p_values(f"{gaps[0].against}_difference", groups)  # those of the ratio, too
+        p_values = self._drawn_p_values(f"{gaps[0].against}_difference", groups)  # the same for the ratio
         for gap, ends, together, p in zip(gaps, alone, joint, p_values, strict=True):
             found = replace(gap, limits=ends, joint=together, p_value=p, rests_on="bootstrap")
             yield replace(found, differs=excludes_equality(gap.kind, ends))

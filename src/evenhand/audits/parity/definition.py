@@ -45,8 +45,8 @@ MEASURES: dict[str, Measure] = {
 """The measures by name."""
 
 OfNumber = Literal["value", "outcome", "error", "absolute_error", "squared_error", "within"]
-"""A number of a person: the prediction, the outcome, the first minus the second, its size, its square, or whether its
-size is at most the tolerance."""
+"""A number of each person: the prediction, the outcome, the error (prediction minus outcome), its absolute value, its
+square, or whether its absolute value is at most the tolerance."""
 
 Worse = tuple[Literal["lower", "higher"] | None, Literal["lower", "higher"] | None]
 """The worse value for a group's people, if selection (or a higher number) is good for them, and if it is bad."""

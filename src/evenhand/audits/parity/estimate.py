@@ -314,7 +314,7 @@ def auc_values(rows: ScoreRows, codes: IntArray, groups: int, metric: ParityMetr
     groups : the number of groups.
     metric : the metric's entry in the table of metrics.
     """
-    # An entry's influence is that of all its rows together; this divides it among them.
+    # An entry's influence is the joint influence of its rows; this divides it among the rows.
     spread = rows.squares / rows.weight**2
     overall, overall_influence = rows.auc
     value, stderr, covariance, rarer = (np.full(groups, np.nan) for _ in range(4))

@@ -204,7 +204,7 @@ class Resampled:
     def _joined(self, parts: Sequence[Interval]) -> Interval:
         """Return the intervals of all groups; they are undefined where the draws do not vary."""
         low, high = ends = [self._by_block(end) for end in zip(*parts, strict=True)]
-        still = low == high  # without variation, people who would make a difference were not drawn; that proves nothing
+        still = low == high  # draws without variation do not prove that the estimate is certain
         return Interval(*(np.where(still, np.nan, end) for end in ends))
 
     def _by_block(self, numbers: Sequence[FloatArray]) -> FloatArray:

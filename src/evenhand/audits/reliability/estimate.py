@@ -309,7 +309,7 @@ def _curve_records(
         value = finite(curve.mean[level, group])
         status = _value_status(curve, level, group, simulated) or no_interval[level] or OK
         if low is None and noise_level == 0 and value is not None:
-            low = high = value  # without mistakes everybody agrees, whoever they are
+            low = high = value  # without mistakes, both raters always agree
             status = OK
         yield ReliabilityValue(
             **simulated.coordinates,

@@ -166,7 +166,7 @@ def gather(table: Table, spec: ReliabilitySpec) -> ScoredPeople:
     features, matrix = [_model_feature(feature, columns[feature.name]) for feature in read.features], read.values
     positive = _positive(rows.columns["outcome"], table.roles.positive) if outcome else None
     keep = _rows_to_keep(read, spec.scoring.missing or table.roles.missing)
-    # Engines return rows in any order; people who are equal in all of this are exchangeable.
+    # Engines return rows in any order; people equal in all these values are exchangeable.
     outcome_column = [] if positive is None else [positive[keep]]
     contents = [*matrix[keep].T, *outcome_column]
     columns_used = [*contents, *ranks_of_groups(rows.groups.where(keep), contents)]

@@ -24,7 +24,7 @@ COMPANIONS = (
 """Metrics shown beside the compared ones to explain them."""
 
 COMPANIONS_OF_NUMBERS = ("mean_error", "mean_squared_error", "variance_first", "variance_second", "mean_second")
-"""Metrics shown beside the compared ones where models predict numbers."""
+"""Metrics shown beside the compared ones if models predict numbers."""
 
 _TITLES = {
     "mean_error": "Mean change",

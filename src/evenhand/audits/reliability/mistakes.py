@@ -164,7 +164,7 @@ def every_mistake(people: ScoredPeople, spec: ReliabilitySpec) -> tuple[NoiseIte
     untouched = untouched_features(people, defining, (), spec)
     items: list[NoiseItem] = []
     for setting in spec.noise.settings:
-        if setting.pilot is not None:  # mistakes learned by group are a subset of those of the whole pilot
+        if setting.pilot is not None:  # mistakes learned by group are a subset of the whole pilot's mistakes
             setting = setting.model_copy(update={"pilot": setting.pilot.model_copy(update={"by": None})})
         items += _make_items(setting, people, {}, untouched, spec).items
     for groups in spec.noise.group_noise.values():

@@ -339,7 +339,7 @@ def _with_mistakes(people: ScoredPeople, mistakes: Sequence[NoiseItem]) -> Float
     tried = [rows]
     for _ in range(_DRAWS):
         other = rows.copy()
-        for columns, model in columns_and_models:  # where a column goes wrong in several ways, people have one of them
+        for columns, model in columns_and_models:  # if a column has several kinds of mistakes, each person has only one
             touched = rng.random(len(rows)) < 0.8
             other[:, columns] = np.where(
                 touched[:, np.newaxis], _with_drawn_mistakes(model, rows[:, columns], rng), other[:, columns]

@@ -14,7 +14,7 @@ from evenhand.audits.reliability.spec import ReliabilitySpec
 from evenhand.errors import ConfigError
 from evenhand.table.table import Table
 
-_FAR = 1.5  # from 0.5: no model of 0 and 1 predicts such numbers for most people
+_FAR = 1.5  # distance from 0.5 that no model of outcomes 0 and 1 exceeds for most people
 
 
 def with_kind(table: Table, spec: ReliabilitySpec) -> ReliabilitySpec:
