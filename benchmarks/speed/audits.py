@@ -1,11 +1,11 @@
-"""What every audit costs, beside a peer in the same run.
+"""The cost of every audit, with a peer measured in the same run.
 
 Writes `benchmarks/results/audits.json` and `docs/benchmarks.md` (`--quick` and `--only` write nothing, `--page` only
-the page). Our figures are the middle of three runs and a peer's are of one, each in a process of its own, warmed up
-on 500 rows; memory is what the peak of that process grew by, with the table made before. A peer that is not installed
-is left out; `PEERS=/one/python:/other/python make bench` looks for peers in other environments too, since some of them
-need older libraries. A row is marked that takes a third more CPU time than its last committed figure on this machine.
-First calls are of 2,000 rows, in a process of their own with an empty cache of compiled loops, and in another after it.
+the page). Our figures are the median of three runs, a peer's are of one run. Each run has its own process, warmed up on
+500 rows. Memory is the growth of that process's peak; the table is made before. A peer that is not installed is left
+out; `PEERS=/one/python:/other/python make bench` looks for peers in other environments too, since some of them need
+older libraries. A row is marked when it takes a third more CPU time than its last committed figure on this machine.
+First calls use 2,000 rows: in a new process with an empty cache of compiled loops, and then in another new process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ROLES: dict[str, Any] = {"id": "id", "outcome": "outcome", "groups": ["race", "s
 
 
 def audit(name: str, *first: Any, **settings: Any) -> Callable[[Any], None]:
-    """Return an audit of a frame, from the frame to the finished result; `first` comes before the table."""
+    """Return a function that audits a frame up to the finished result; `first` are arguments before the table."""
 
     def run(data: Any) -> None:
         import evenhand as eh
@@ -71,15 +71,15 @@ def audit(name: str, *first: Any, **settings: Any) -> Callable[[Any], None]:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the page: an audit, the sizes it is tried at, and a peer that does some of the same.
+    """One line of the page: an audit, the sizes it is run at, and peers that compute some of the same.
 
     Parameters
     ----------
-    what : what is computed, in words.
-    ours : the audit of a frame.
-    peers : others, by name: what they run, the largest size they are tried at, and by what their time is divided.
-    most : the largest size that ours is tried at.
-    power : the least power of the rows that its cost grows with in the end.
+    what : a description of what is computed.
+    ours : the function that audits a frame.
+    peers : peers by name: the function they run, their largest size, and the divisor of their time.
+    most : the largest size of our own audit.
+    power : the smallest power of the number of rows with which the cost grows for large tables.
     """
 
     what: str
@@ -153,7 +153,7 @@ ROWS = {
 
 
 def measure(row: str, who: str, rows: int, runs: int) -> dict[str, float]:
-    """Return the seconds, CPU seconds and megabytes of one contestant; for a process of its own."""
+    """Return seconds, CPU seconds and megabytes of one contestant; called in a separate process."""
     run = ROWS[row].ours if who == "evenhand" else ROWS[row].peers[who][0]
     run(frame(WARM_UP))
     data = frame(rows)
@@ -169,7 +169,7 @@ def measure(row: str, who: str, rows: int, runs: int) -> dict[str, float]:
 
 
 def child(python: str, *arguments: object) -> dict[str, float] | None:
-    """Return what `measure` found in a process of its own, by this Python; None where the peer is not installed."""
+    """Return the result of `measure` from a separate process of this Python; None if the peer is not installed."""
     command = [python, *SELF, "--measure", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -182,7 +182,7 @@ def child(python: str, *arguments: object) -> dict[str, float] | None:
 
 
 def first_call(row: str) -> dict[str, float]:
-    """Return the CPU seconds of an audit's first call, with imports, and of its second; for a process of its own."""
+    """Return the CPU seconds of an audit's first call, including imports, and of its second; called separately."""
     data, spent = frame(FIRST), [process_time()]
     for _ in range(2):
         ROWS[row].ours(data)
@@ -191,7 +191,7 @@ def first_call(row: str) -> dict[str, float]:
 
 
 def first_calls(names: list[str]) -> dict[str, Any]:
-    """Return what first calls cost where the loops were never compiled, and where an earlier process has done it."""
+    """Return the cost of first calls with an empty cache of compiled loops, and with the cache filled before."""
     found = {}
     for name in names:
         with tempfile.TemporaryDirectory() as cache:
@@ -205,7 +205,7 @@ def first_calls(names: list[str]) -> dict[str, Any]:
 
 
 def contest(name: str, sizes: tuple[int, ...], runs: int, pythons: list[str]) -> list[dict[str, Any]]:
-    """Return the figures of one row at all sizes, ours and the peers'."""
+    """Return the figures of one row at all sizes, for our audit and the peers."""
     row, lines = ROWS[name], []
     for rows in sizes:
         if rows > row.most:
@@ -225,14 +225,14 @@ def contest(name: str, sizes: tuple[int, ...], runs: int, pythons: list[str]) ->
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were measured on."""
+    """Return a description of the machine used for the measurement."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {"processor": names[0] if names else platform.processor(), "cores": os.cpu_count()}
 
 
 def versions(pythons: list[str]) -> dict[str, str]:
-    """Return the versions of Python, of what evenhand stands on and of the peers, wherever they are installed."""
+    """Return the versions of Python, of evenhand's dependencies and of the peers, from all environments."""
     found = {"python": platform.python_version()}
     for package in (*OURS, "fairlearn", "pingouin", "statsmodels", "scikit-learn"):
         try:
@@ -249,7 +249,7 @@ def versions(pythons: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Measure every row, and write the figures and the page."""
+    """Measure every row and write the figures and the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, one run: a look, not a measurement")
     parser.add_argument("--only", choices=list(ROWS), help="one row; nothing is written")

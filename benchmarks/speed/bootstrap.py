@@ -1,20 +1,19 @@
 """Speed and memory of the parity audit and its bootstrap.
 
 Table 1 compares a resample with one of `fairlearn.metrics.MetricFrame(n_boot=...)`: selection rate, true and
-false positive rate by a text column of 4 groups. Both are asked for the same thing, percentile bootstrap intervals
-(`interval="percentile"`; by default evenhand computes these metrics' intervals in closed form and resamples nothing).
+false positive rate by a text column of 4 groups. Both compute percentile bootstrap intervals (`interval="percentile"`;
+by default evenhand computes these metrics' intervals in closed form and resamples nothing).
 Fairlearn also computes the values themselves, so its time is divided by n_boot + 1. `evenhand` is everything from
 the data frame to the result with 10,000 resamples, divided by 10,000; `draws alone` are the 10,000 resamples of the
-cells. Both in CPU seconds (user and system, all threads), so that other work on the machine counts little;
-evenhand's are the best of several runs. Every measurement has a process of its own; `memory` is its peak resident
-memory (VmHWM of /proc, set back when the data are loaded and a small run has warmed up) less what it held then;
-evenhand's is that of the reduction (`eh.Table`, here pandas' group-by) and that of the rest, which must not grow
-with the rows.
+cells. Both are in CPU seconds (user and system, all threads), which depend little on other work on the machine;
+evenhand's are the best of several runs. Every measurement has its own process; `memory` is its peak resident memory
+(VmHWM of /proc, reset after loading the data and a small warm-up run) minus the memory in use at the reset; evenhand's
+is that of the reduction (`eh.Table`, here pandas' group-by) and that of the rest, which must not grow with the rows.
 
 Table 2 compares the audit end to end (`eh.Table` and `eh.parity`) with a bare group-by of the same columns in DuckDB:
 the default audit of 3 metrics and of all, and that of 3 metrics with 10,000 resamples. Table 3 is the audit after the
-reduction. Table 4 has many groups. Tables 2 and 3 are wall time, the best of several runs in turn, so that both see
-the same machine.
+reduction. Table 4 has many groups. Tables 2 and 3 are wall time, the best of several alternating runs, so that both run
+under the same conditions.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def memory(field: str) -> float:
 
 
 class Meter:
-    """CPU seconds and memory added while it runs."""
+    """Measure the CPU seconds and the memory added inside a `with` block."""
 
     def __enter__(self) -> Meter:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # sets the peak back to what is held now
@@ -89,7 +88,7 @@ class Meter:
 
 
 def measure_fairlearn(rows: int, boots: int) -> dict[str, Any]:
-    """Return seconds a resample, memory added and intervals of fairlearn's MetricFrame."""
+    """Return seconds per resample, memory added and intervals of fairlearn's MetricFrame."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -116,7 +115,7 @@ def measure_fairlearn(rows: int, boots: int) -> dict[str, Any]:
 
 
 def measure_evenhand(rows: int, repeats: int) -> dict[str, Any]:
-    """Return seconds a resample (in all, and of the draws alone), memory added and percentile intervals."""
+    """Return seconds per resample (in total, and of the draws alone), memory added and percentile intervals."""
     import evenhand as eh
     from evenhand.audits.parity.gather import GroupCells
     from evenhand.audits.parity.metrics import METRICS as TABLE
@@ -153,7 +152,7 @@ def measure_evenhand(rows: int, repeats: int) -> dict[str, Any]:
 
 
 def measure_many(rows: int, groups: int, kind: str) -> dict[str, Any]:
-    """Return seconds and memory of the default audit with many groups, of decisions or of scores."""
+    """Return seconds and memory of the default audit with many groups, for decisions or for scores."""
     import evenhand as eh
 
     def run(data: Any, resamples: int) -> Any:
@@ -174,7 +173,7 @@ MEASUREMENTS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def measured(what: str, *arguments: int | str) -> dict[str, Any]:
-    """Run one measurement in a fresh process."""
+    """Run one measurement in a new process."""
     command = [sys.executable, __file__, "--measure", json.dumps([what, *arguments])]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -185,7 +184,7 @@ def measured(what: str, *arguments: int | str) -> dict[str, Any]:
 
 
 def against_fairlearn(sizes: Sequence[tuple[int, int]], repeats: int) -> dict[int, dict[str, float]]:
-    """Print table 1; return its figures by rows."""
+    """Print table 1; return its figures by number of rows."""
     print(f"\n1. One resample: {', '.join(METRICS)} by {len(GROUPS)} groups, percentile intervals (CPU seconds)")
     print("                                                                          memory, MB")
     print("     rows n_boot  fairlearn   evenhand draws alone     ratio ratio alone  fairlearn reduction bootstrap")
@@ -206,7 +205,7 @@ def against_fairlearn(sizes: Sequence[tuple[int, int]], repeats: int) -> dict[in
 
 
 def print_agreement(theirs: dict[str, list[float]], ours: dict[str, list[float]], boots: int) -> None:
-    """Say how far the ends of the intervals lie apart, and how far chance alone would put them."""
+    """Print the differences between the interval ends, and the differences expected by chance."""
     apart, chance = [], []
     for name, (low, high) in theirs.items():
         own_low, own_high, value, n = ours[name]
@@ -223,7 +222,7 @@ def print_agreement(theirs: dict[str, list[float]], ours: dict[str, list[float]]
 
 
 def best_in_turn(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return the best wall time of each, run in turn after one run to warm up."""
+    """Return the best wall time of each function, run alternately after one warm-up run."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(repeats + 1):
         for name, run in runs.items():
@@ -235,7 +234,7 @@ def best_in_turn(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 
 def bare_group_by(data: Any) -> None:
-    """Count a frame or a file in DuckDB, and no more."""
+    """Count the groups of a frame or a file in DuckDB, without any audit."""
     import duckdb
 
     connection = duckdb.connect()
@@ -248,14 +247,14 @@ def bare_group_by(data: Any) -> None:
 
 
 def audit_of(data: Any, metrics: Sequence[str] | None, **options: Any) -> None:
-    """Audit a frame or a file from the start."""
+    """Audit a frame or a file, including the reduction."""
     import evenhand as eh
 
     eh.parity(eh.Table(data, **ROLES), metrics=metrics, **options)
 
 
 def end_to_end_row(name: str, rows: int, data: Any, repeats: int) -> tuple[float, float]:
-    """Print a line of table 2; return the ratios of the default audit and of the resampled one to a bare group-by."""
+    """Print a line of table 2; return the ratios of the default and of the resampled audit to a bare group-by."""
     import evenhand as eh
 
     best = best_in_turn(
@@ -277,7 +276,7 @@ def end_to_end_row(name: str, rows: int, data: Any, repeats: int) -> tuple[float
 
 
 def end_to_end(rows: int, huge: int, repeats: int) -> dict[str, tuple[float, float]]:
-    """Print table 2; return the ratios to a bare group-by by source."""
+    """Print table 2; return the ratios to a bare group-by for each source."""
     frame = make_frame(rows)
     print(
         f"\n2. End to end, 4 groups (seconds): the default audit, and percentile intervals of {RESAMPLES:,} resamples"
@@ -300,13 +299,13 @@ def end_to_end(rows: int, huge: int, repeats: int) -> dict[str, tuple[float, flo
 
 
 def free_memory() -> float:
-    """Return the memory that is available on this machine, in GB."""
+    """Return the available memory of this machine in GB."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024**2 for line in lines if line.startswith("MemAvailable:"))
 
 
 def after_reduction(rows: int, repeats: int) -> dict[str, float]:
-    """Print table 3; return seconds after the reduction, all by the bootstrap."""
+    """Print table 3; return the seconds after the reduction with every metric resampled."""
     import evenhand as eh
 
     table = eh.Table(make_frame(rows), **ROLES)

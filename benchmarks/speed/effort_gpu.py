@@ -1,10 +1,10 @@
-"""The whole effort audit with a graphics card.
+"""The whole effort audit on a graphics card.
 
-Made-up households, two models, three weights of effort, worst pairs and the curve over weights. Each audit runs on the
-card three times and on the processor once (exactly there too, up to `--exact` people): the largest difference of any
-number of any table, whether the runs on the card gave the same bytes, and the time of each (the middle of three). The
-curve over weights has a line of its own: above 20,000 people the processor reads it off a grid, whose error it states,
-and the card does not.
+The data are synthetic households with two models, three weights of effort, worst pairs and the curve over weights. Each
+audit runs on the card three times and on the processor once (also exactly, up to `--exact` people). Printed are the
+largest difference of any number in any table, whether the runs on the card gave the same bytes, and the time of each
+(the median of three). The curve over weights has a separate line: above 20,000 people the processor computes it from a
+grid, with a stated error, and the card computes it exactly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEEDS = "CuPy and a graphics card"
 
 
 def audit(n: int, norm: Norm, device: Device, method: Method) -> tuple[dict[str, Any], float]:
-    """Return the records of the effort audit of so many households, and the seconds it took."""
+    """Return the records of the effort audit of `n` households, and its seconds."""
     table = eh.Table(
         eh.datasets.make_households(n, seed=1, backend="pandas"),
         groups=["sex", "race"],
@@ -54,7 +54,7 @@ def audit(n: int, norm: Norm, device: Device, method: Method) -> tuple[dict[str,
 
 
 def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield every number of records with the place where it stands."""
+    """Yield every number in the records with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from numbers(inner, f"{path}/{key}")
@@ -66,7 +66,7 @@ def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def difference(one: Any, other: Any) -> tuple[float, str]:
-    """Return the largest difference of two tables, of 1 or of the value, and where it is."""
+    """Return the largest difference between two tables (absolute up to 1, else relative), and its path."""
     first, second = dict(numbers(one)), dict(numbers(other))
     if first.keys() != second.keys():
         return math.inf, sorted(first.keys() ^ second.keys())[0]
@@ -75,7 +75,7 @@ def difference(one: Any, other: Any) -> tuple[float, str]:
 
 
 def main() -> int:
-    """Print a line for each audit, and write them where asked."""
+    """Print a line for each audit, and write the lines to a file if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, nargs="*", default=[20_000, 200_000, 1_000_000])
     parser.add_argument("--exact", type=int, default=200_000, help="compare with all pairs on the processor up to here")

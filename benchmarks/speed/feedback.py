@@ -1,6 +1,6 @@
-"""Seconds of the rates, gaps and resamples of agree/disagree feedback.
+"""Seconds for the rates, gaps and resamples of agree/disagree feedback.
 
-Ten million answers, five labels, four groups, 100 answers a critic.
+Ten million answers, five labels, four groups, 100 answers per critic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from evenhand.stats.feedback import METRICS, Answers, Feedback, crossed_bootstra
 
 
 def print_speed(answers: int) -> None:
-    """Print the table for so many answers."""
+    """Print the table for this number of answers."""
     rng = np.random.default_rng(0)
     critics, cases = answers // 100, answers // 10
     made = Answers(

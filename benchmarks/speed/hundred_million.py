@@ -1,8 +1,8 @@
 """A hundred million rows on one machine: parity, effort bins and individual fairness of a Parquet file.
 
-The file (11 bytes a row: 1.1 GB) is made by DuckDB in a temporary folder, unless it is there. Each size is audited in a
-process of its own, DuckDB within `--memory` (what does not fit goes into temporary files); the peak is of the whole
-process. It takes about 15 minutes on 2 cores. Figures go into `benchmarks/results/hundred_million.json`, from which
+DuckDB makes the file (11 bytes per row: 1.1 GB) in a temporary folder unless it exists. Each size is audited in its own
+process, with DuckDB limited to `--memory` (the rest goes into temporary files); the peak is of the whole process. It
+takes about 15 minutes on 2 cores. Figures go into `benchmarks/results/hundred_million.json`, from which
 `python -m benchmarks.speed audits` writes them into the documentation.
 """
 
@@ -29,7 +29,7 @@ YEARS = ["income_1", "income_2", "income_3"]
 
 
 def make(path: Path, rows: int) -> None:
-    """Write invented households: their incomes move, and a risk is kept of them; a hash of the row is its chance."""
+    """Write synthetic households with changing incomes and a stored risk; hashes of the row serve as random numbers."""
     import duckdb
 
     chance = [f"(hash(i * 16 + {k}) >> 11) / 9007199254740992.0 as u{k}" for k in range(7)]
@@ -61,12 +61,12 @@ def make(path: Path, rows: int) -> None:
 
 
 def peak() -> float:
-    """Return the most memory that the process has had, in megabytes."""
+    """Return the peak memory of this process in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(path: str, memory: str) -> dict[str, Any]:
-    """Return seconds, CPU seconds and the peak so far of each stage; for a process of its own."""
+    """Return seconds, CPU seconds and the peak so far of each stage; called in a separate process."""
     import evenhand as eh
     from evenhand.core.progress import listening
 
@@ -91,7 +91,7 @@ def measure(path: str, memory: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Make the files that are missing, audit each, and write the figures."""
+    """Make missing files, audit each file, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, action="append", help="only this size; nothing is written")
     parser.add_argument("--memory", default="3GB", help="what DuckDB may fill (default 3GB)")

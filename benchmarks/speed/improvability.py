@@ -1,17 +1,17 @@
-"""Speed of the improvability test and of the search for candidates.
+"""Speed of the improvability test and of the candidate search.
 
 Table 1: 10,000 resamples of 16,000 rows, two groups, the calibration utility at a capacity of 3 %, in CPU seconds (user
-and system, all threads). The loops are run with fewer resamples and scaled up. `pandas` samples the frame, masks and
-averages; `NumPy loop` draws indices and sums 16 columns (u and w of 8 ratios: accuracy and fairness, two algorithms,
-two groups); `weights, multinomial` and `weights, bincount` draw a weight for each row and multiply in chunks; `cells`
-is one multinomial draw over merged rows; `cells, compiled` draws the same by picking single rows among those that
-count; `rows` does so with a continuous outcome, where nothing can be merged. The last columns are the standard
-deviations of the two accuracy components and of the gap's change, which must agree. `1,000 margins` is the whole curve
-from the kept draws.
+and system, all threads). The loops run fewer resamples, and their time is scaled up. `pandas` samples the frame, masks
+and averages; `NumPy loop` draws indices and sums 16 columns (u and w of 8 ratios: accuracy and fairness, two
+algorithms, two groups); `weights, multinomial` and `weights, bincount` draw a weight for each row and multiply in
+chunks; `cells` is one multinomial draw over merged rows; `cells, compiled` draws from the same distribution by picking
+single rows among those that count; `rows` does so with a continuous outcome, where nothing can be merged. The last
+columns are the standard deviations of the two accuracy components and of the gap's change, which must agree. `1,000
+margins` is the whole curve from the stored draws.
 
 Table 2: linear classifiers by the sweep alone, by the plain program (C.5) in HiGHS, and by the sweep and HiGHS
-together. `plain` is the gap that HiGHS claims, `its b` the gap that the coefficients it returned have; nan where it
-found nothing, or where they break a floor. The other gaps are those of the coefficients.
+together. `plain` is the gap reported by HiGHS, `its b` the gap computed from the coefficients it returned; nan if it
+found none, or if they violate a floor. The other gaps are computed from the coefficients.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CRITERIA = Criteria(CALIBRATION, (CALIBRATION,))
 
 
 class Patients(NamedTuple):
-    """Test rows and the columns they came from."""
+    """Test rows and the columns they were made from."""
 
     rows: Rows
     group: IntArray
@@ -54,7 +54,7 @@ class Patients(NamedTuple):
 
 
 def patients(*, continuous: bool) -> Patients:
-    """Return synthetic patients, selected by either score to 3 %; a continuous outcome has noise added."""
+    """Return synthetic patients, of whom each score selects 3 %; a continuous outcome has noise added."""
     from evenhand.datasets import make_patients
 
     table = make_patients(ROWS, seed=1, backend="polars")
@@ -85,7 +85,7 @@ def by_pandas(data: Patients, resamples: int, seed: int) -> FloatArray:
 
 
 def wide(data: Patients) -> FloatArray:
-    """Return (n, 16) u and w of accuracy and fairness, by algorithm and group."""
+    """Return the (n, 16) columns u and w of accuracy and fairness, by algorithm and group."""
     flat = data.rows.terms.reshape(ROWS, 4)
     own = [flat * (data.group == g)[:, np.newaxis] for g in (0, 1)]
     return np.ascontiguousarray(np.hstack([*own, *own]))
@@ -124,7 +124,7 @@ def by_bincount(data: Patients, resamples: int, seed: int) -> FloatArray:
 
 
 def by_cells(data: Patients, resamples: int, seed: int) -> FloatArray:
-    """One multinomial draw over merged rows."""
+    """Draw once from a multinomial distribution over merged rows."""
     rng = np.random.default_rng(seed)
     return bootstrap_values(data.rows, resamples=resamples, rng=rng, method="cells").values[:, :2, 0]
 
@@ -147,7 +147,7 @@ METHODS: dict[str, tuple[Callable[[Patients, int, int], FloatArray], bool, int]]
 
 
 def measure(name: str, *, quick: bool) -> tuple[float, FloatArray]:
-    """Return CPU seconds for 10,000 resamples (the best of three runs), and the spread of the components."""
+    """Return CPU seconds of 10,000 resamples (best of three runs), and the components' standard deviations."""
     method, continuous, resamples = METHODS[name]
     data = patients(continuous=continuous)
     runs = min(resamples, 60) if quick and resamples < RESAMPLES else resamples
@@ -186,7 +186,7 @@ def table_of_resampling(*, quick: bool) -> bool:
 
 
 class Instance(NamedTuple):
-    """Rows with a status quo that was fitted to labels which under-record group 1 (or not)."""
+    """Rows with a status quo that was fitted to labels, possibly labels that under-record group 1."""
 
     features: FloatArray
     outcome: FloatArray
@@ -195,7 +195,7 @@ class Instance(NamedTuple):
 
 
 def instance(kind: str, n: int, d: int) -> Instance:
-    """Return an instance; `biased` labels miss a third of group 1's ones."""
+    """Return an instance; `biased` labels miss a third of the positives of group 1."""
     from sklearn.linear_model import LogisticRegression
 
     rng = np.random.default_rng([n, d, len(kind)])
@@ -208,7 +208,7 @@ def instance(kind: str, n: int, d: int) -> Instance:
 
 
 def plain_program(problem: Any, seconds: float) -> tuple[float, float]:
-    """Solve (C.5) as it is printed with SciPy's HiGHS; return the gap it claims and what its coefficients reach."""
+    """Solve (C.5) as printed with SciPy's HiGHS; return the gap it reports and the gap of its coefficients."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array, csr_array, hstack, vstack
 
@@ -279,7 +279,7 @@ def table_of_search(sizes: Sequence[int], features: Sequence[int], seconds: floa
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables; fail where a goal is missed."""
+    """Print the tables; fail if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few resamples and instances: a look, not a measurement")
     parser.add_argument("--seconds", type=float, default=3.0, help="time of HiGHS for an instance; 60 for the claim")

@@ -1,8 +1,8 @@
-"""All six audits of a million made-up households, by section.
+"""All six audits of a million synthetic households, by section.
 
-Households get two raters, critics of 25 answers each and a decision; a model is refitted for reliability and for
-improvability. Each line has the seconds and CPU seconds of a section and the peak of memory so far, of one run.
-`--spark` then audits the same rows from a Parquet file on two workers, says whether `results.json` is the same, and
+Households have two raters, a decision, and critics with 25 answers each; a model is refitted for reliability and for
+improvability. Each line has the seconds and CPU seconds of a section and the peak memory so far, from one run.
+`--spark` then audits the same rows from a Parquet file on two workers, prints whether `results.json` is the same, and
 counts the rows and bytes that reach the driver; its CPU seconds are those of the driver and the workers together.
 `--command` times `evenhand audit` of a Parquet and of a CSV file: parity and effort, four groupings, two models.
 `--answers` times the disagreement audit of 10,000,000 answers. Each part goes into `benchmarks/results/million.json`,
@@ -78,7 +78,7 @@ scale = 200_000
 
 
 def households(rows: int) -> Any:
-    """Return households with what two raters, critics and a bank said of them, as a pandas frame."""
+    """Return a pandas frame of households with two raters, critics and a decision."""
     data, rng = eh.datasets.make_households(rows, backend="pandas"), np.random.default_rng(19)
     risk, black = data["risk_xgboost"].to_numpy(), (data["race"] == "Black").to_numpy()
     first = (rng.random(rows) < risk).astype(int)
@@ -93,7 +93,7 @@ def households(rows: int) -> Any:
 
 
 def answers(rows: int) -> Any:
-    """Return answers of critics, 25 of each, to cases of which each has five."""
+    """Return critics' answers, 25 per critic, with five answers per case."""
     import pandas as pd
 
     rng, case = np.random.default_rng(19), np.arange(rows) % (rows // 5)
@@ -113,7 +113,7 @@ def answers(rows: int) -> Any:
 
 
 def measure(source: Any, name: str, sections: list[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Print what each section costs; return the figures, and what all of them found."""
+    """Print the cost of each section; return the costs, and the results of all sections."""
     print(f"\n{name:16}{'seconds':>9}{'CPU':>8}{'peak, MB':>10}", flush=True)
     found: dict[str, Any] = {}
     figures: list[dict[str, Any]] = []
@@ -132,12 +132,12 @@ def measure(source: Any, name: str, sections: list[str]) -> tuple[list[dict[str,
 
 
 def peak() -> float:
-    """Return the most memory that this process has had, in megabytes."""
+    """Return the peak memory of this process in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def tree_seconds() -> float:
-    """Return the CPU seconds of this process and of all that it started and that still run, as Spark's workers do."""
+    """Return the CPU seconds of this process and of its running descendants, such as Spark's workers."""
     parents, ticks = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -156,7 +156,7 @@ def _below(root: int, parents: dict[int, int]) -> Iterator[int]:
 
 
 def on_spark(data: Any, here: dict[str, Any], sections: list[str]) -> list[dict[str, Any]]:
-    """Audit the same rows on two workers of Spark; return the figures, and whether results are those found `here`."""
+    """Audit the same rows on two Spark workers; return the costs, and whether the results equal `here`."""
     from pyspark.sql import SparkSession
 
     with tempfile.TemporaryDirectory() as folder:
@@ -175,7 +175,7 @@ def on_spark(data: Any, here: dict[str, Any], sections: list[str]) -> list[dict[
 
 
 def commands(rows: int) -> list[dict[str, Any]]:
-    """Run `evenhand audit` on a Parquet and on a CSV file, each in a process of its own; return the figures."""
+    """Run `evenhand audit` on a Parquet and on a CSV file, each in its own process; return the costs."""
     figures = []
     with tempfile.TemporaryDirectory() as name:
         folder, data = Path(name), eh.datasets.make_households(rows, backend="pandas")
@@ -199,7 +199,7 @@ def commands(rows: int) -> list[dict[str, Any]]:
 
 
 def many_answers(rows: int) -> dict[str, float]:
-    """Return what the disagreement audit of so many answers takes."""
+    """Return the cost of the disagreement audit of `rows` answers."""
     data = answers(rows)
     wall, cpu = perf_counter(), process_time()
     eh.disagreement(eh.Table(data, groups=["race"]), case="case", **SECTIONS["disagreement"])
@@ -209,7 +209,7 @@ def many_answers(rows: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure one part, and keep its figures."""
+    """Measure one part and save its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, help="other than a million (for --answers ten million): written nowhere")
     parser.add_argument("--only", choices=list(SECTIONS), help="one section; written nowhere")

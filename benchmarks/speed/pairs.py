@@ -1,16 +1,17 @@
 """Speed, memory and accuracy of individual fairness over all pairs.
 
 1. Exact: ours, with three norms, against NumPy with full matrices and in tiles and SciPy's `cdist`, on 2,000 to
-   200,000 people. Every line is a process of its own (so that peak memory is its own), warmed up on 500 people, best of
-   several wall times. Pairs a second count each unordered pair once. A peer is skipped where its matrices do not fit or
-   it would take minutes; the line says so.
-2. Grid: time of the binning and of the rest on 1 and 10 million people, and its stated error. The true error is taken
-   where the exact value is at hand (200,000 people, three kinds of data); above that the grid is compared with random
-   pairs, an independent check that is much coarser. `--million` adds the exact value of 1 million people (minutes).
+   200,000 people. Every line has its own process (for a separate peak memory), warmed up on 500 people; the time is the
+   best of several wall times. Pairs per second count each unordered pair once. A peer is skipped if its matrices do not
+   fit or it would take minutes; the line gives the reason.
+2. Grid: time of the binning and of the rest on 1 and 10 million people, and its stated error. The true error is
+   computed where the exact value is available (200,000 people, three kinds of data); above that the grid is compared
+   with random pairs, an independent check that is much coarser. `--million` adds the exact value of 1 million people
+   (minutes).
 3. Audit: wall time of `eh.effort` on a pandas frame of 200,000 households with ids and two group columns, and the share
    of it in the loops over all pairs; middle of three runs.
 
-`--threads` measures something else: the exact value of 200,000 people by 1, 2, 4 ... threads, best of three.
+`--threads` instead measures the exact value of 200,000 people with 1, 2, 4 ... threads, best of three.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SIZES = (2_000, 20_000, 100_000, 200_000)
 
 
 def people(kind: str, n: int) -> Crowd:
-    """Return people: scores independent of effort, smooth in it, polarised; or effort and aggregate with atoms."""
+    """Return people with scores independent of effort, smooth in it or polarised, or with atoms."""
     rng = np.random.default_rng(0)
     effort, aggregate = rng.beta(2, 3, n), np.tanh(rng.gamma(2, 0.4, n))
     if kind == "discrete":
@@ -50,7 +51,7 @@ def people(kind: str, n: int) -> Crowd:
 
 
 def ours(crowd: Crowd, norm: Norm = "euclidean") -> float:
-    """Return the exact value, with everybody's row mean, the violations and the interval."""
+    """Return the exact value; also computes every person's row mean, the violations and the interval."""
     return individual_fairness(*crowd, weight=WEIGHT, method="strips", distance=Distance(norm)).value
 
 
@@ -135,20 +136,20 @@ def measure(name: str, kind: str, n: int, repeats: int) -> None:
 
 
 def child(*arguments: object) -> dict[str, float]:
-    """Run one measurement in a process of its own."""
+    """Run one measurement in its own process."""
     command = [sys.executable, __file__, "--one", *map(str, arguments)]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
 
 
 def free_memory() -> float:
-    """Return the memory that is free in MB; 4,000 where the system does not say."""
+    """Return the free memory in MB; 4,000 if the system does not report it."""
     lines = Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else []
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable")), 4_000.0)
 
 
 def why_not(name: str, n: int, quick: bool) -> str | None:
-    """Return why a peer is not run, if it is not."""
+    """Return the reason for skipping a peer, or None."""
     need = MATRICES.get(name, 0) * n * n * 8 / 2**20
     if need > 0.75 * free_memory():
         return f"skipped: {need / 1024:,.0f} GB of matrices, {free_memory() / 1024:,.0f} GB free"
@@ -185,7 +186,7 @@ def exact(quick: bool) -> None:
 
 
 def accuracy(n: int, weights: Sequence[float]) -> None:
-    """Print the grid's stated and true error where the exact value is at hand."""
+    """Print the grid's stated and true error where the exact value is available."""
     print(f"\n{'people':>8} {'data':13}{'weight':>7}{'stated error':>14}{'true error':>12}{'violated: true error':>22}")
     for kind in ("independent", "smooth", "polarised", "discrete", "mixed"):
         crowd = people(kind, n)
@@ -197,7 +198,7 @@ def accuracy(n: int, weights: Sequence[float]) -> None:
 
 
 def grid_times(n: int, million: bool) -> None:
-    """Print how long the grid takes, and how it compares with random pairs (and with the exact value when asked)."""
+    """Print the grid's time and its difference from random pairs (and from the exact value with `million`)."""
     from evenhand.stats.pairs import bin_people, check_people
 
     crowd = people("independent", n)
@@ -223,7 +224,7 @@ def grid_times(n: int, million: bool) -> None:
 
 
 def share_of_loops(n: int) -> None:
-    """Print how long an audit takes, and how much of that the loops over all pairs do; the goal is 80 %."""
+    """Print the time of an audit, and the share of the loops over all pairs in it; the goal is 80 %."""
     import evenhand as eh
     from evenhand.stats import workers
     from evenhand.stats.pairs import exact as strips
@@ -250,7 +251,7 @@ def share_of_loops(n: int) -> None:
 
 
 def by_threads(n: int) -> None:
-    """Print how the exact value gets faster with threads."""
+    """Print the time of the exact value by number of threads."""
     from evenhand.stats.workers import thread_count
 
     crowd, one, value = people("independent", n), 0.0, 0.0

@@ -1,11 +1,11 @@
-"""Exact pairs on a graphics card. It runs where evenhand is not installed, too.
+"""Exact pairs on a graphics card; it also runs where evenhand is not installed.
 
 1. Agreement: three norms and weights against all pairs in float64 by NumPy (4,000 people), and single precision against
-   double precision on the card (200,000 people of three kinds, both with every block compared).
-2. Bytes: five runs give the same ones, also with other lots in the launch.
+   double precision on the card (200,000 people of three kinds, comparing every block in both).
+2. Bytes: five runs give the same bytes, also with other lots in the launch.
 3. Time of the kernel by CUDA events, median of seven after a warm-up, on 1,000,000 people: the total alone, row sums
-   with violations, and each person's largest excess; without leaving out blocks ("every pair") and with it.
-   A pair counts once.
+   with violations, and each person's largest excess; without skipping blocks ("every pair") and with skipping. Each
+   pair counts once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ spec.loader.exec_module(cuda)
 
 
 def people(kind: str, n: int, weight: float = 0.5, norm: str = "euclidean", weighted: bool = False) -> Any:
-    """Return people as in `benchmarks/speed/pairs.py`, where they lie for a norm and a weight of effort."""
+    """Return people as in `benchmarks/speed/pairs.py`, with their coordinates for a norm and a weight of effort."""
     rng = np.random.default_rng(0)
     effort, aggregate = rng.beta(2, 3, n), np.tanh(rng.gamma(2, 0.4, n))
     steep, spread = {"smooth": (2.0, 0.2), "polarised": (20.0, 6.0)}.get(kind, (0.0, 1.0))
@@ -58,7 +58,7 @@ def truth(lot: Any, diamond: bool) -> tuple[Any, Any, Any]:
 
 
 def agreement() -> dict[str, Any]:
-    """Return the largest differences from float64, of fairness and of people's own means."""
+    """Return the largest differences from float64, of individual fairness and of people's row means."""
     worst = {"value": 0.0, "row means": 0.0, "violated": 0.0, "total": 0.0, "largest": 0.0, "double: value": 0.0}
     for norm in ("euclidean", "manhattan", "maximum"):
         lots = [
@@ -88,7 +88,7 @@ def agreement() -> dict[str, Any]:
 
 
 def large_agreement(n: int) -> list[dict[str, Any]]:
-    """Return how far single precision is from double precision on many people."""
+    """Return the differences between single and double precision on many people."""
     lines = []
     for kind in ("independent", "smooth", "polarised"):
         lot = people(kind, n)
@@ -135,7 +135,7 @@ def kernel_times(plan: Any, mode: str) -> float:
 
 
 def speed(n: int) -> list[dict[str, Any]]:
-    """Return times of the kernel, for every norm and kind of people."""
+    """Return kernel times for every norm and kind of people."""
     import cupy
 
     lines = []
@@ -172,7 +172,7 @@ def speed(n: int) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Print the tables, and write them where asked."""
+    """Print the tables, and write them to a file if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="write all figures as JSON")
     parser.add_argument("--people", type=int, default=1_000_000)

@@ -1,16 +1,16 @@
 """Speed of the noise simulation.
 
-One experiment is 31 noise levels x 5 folds x 2 groups on 6,167 people, with kappa, PABAK and ICC(A,1) of each cell.
+One experiment has 31 noise levels x 5 folds x 2 groups on 6,167 people, with kappa, PABAK and ICC(A,1) for each cell.
 
-- author: NumPy perturbs, scikit-learn predicts, one `pingouin.intraclass_corr` and one kappa a cell. Measured on six
-  cells and multiplied by 310 / 6. (The pingouin of the study was far slower still: it fitted a regression with one
-  dummy a person.)
-- loop: what a sensible script does: NumPy perturbs, one `predict_proba` a level and fold, scikit-learn's kappa and the
-  closed form of ICC.
-- ours 1, ours 20: `evenhand.stats.noise.simulate`, one replicate, and per replicate when 20 run together; the base
-  predictions are counted in. All statistics are computed from its sums.
+- author: NumPy perturbs, scikit-learn predicts, one `pingouin.intraclass_corr` and one kappa per cell. Measured on six
+  cells and multiplied by 310 / 6. (The study's version of pingouin was far slower: it fitted a regression with one
+  dummy variable per person.)
+- loop: an efficient script: NumPy perturbs, one `predict_proba` per level and fold, scikit-learn's kappa and the closed
+  form of ICC.
+- ours 1, ours 20: `evenhand.stats.noise.simulate`, one replicate, and the time per replicate when 20 run together, both
+  including the base predictions. All statistics are computed from its sums.
 
-CPU seconds (all threads), the best of several runs after one to warm up. The last line is the paper's whole grid: ten
+CPU seconds (all threads), the best of several runs after one warm-up run. The last line is the paper's whole grid: ten
 experiments, 100 replicates each, wall time on two threads.
 """
 
@@ -36,7 +36,7 @@ SETTING, SD = "raez-2024/all/1", 1.0
 
 
 def perturbed(rows: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
-    """Return rows with mistakes, as a script would make them."""
+    """Return rows with simulated errors, made by NumPy as in an ordinary script."""
     rows = rows.copy()
     for column in NUMERIC:
         rows[:, column] += (rng.random(len(rows)) < level) * np.rint(rng.normal(0, SD, len(rows)))
@@ -63,7 +63,7 @@ def sensible_loop(crowd: People, models: Sequence[Any]) -> None:
 
 
 def authors_cells(crowd: People, models: Sequence[Any], cells: int = 6) -> float:
-    """Return the CPU seconds of some cells in the author's way, or nan without pingouin."""
+    """Return the CPU seconds of some cells computed as the author did, or nan without pingouin."""
     try:
         pd, pingouin = import_module("pandas"), import_module("pingouin")
     except ImportError:
@@ -91,7 +91,7 @@ def authors_cells(crowd: People, models: Sequence[Any], cells: int = 6) -> float
 
 
 def ours(crowd: People, models: tuple[Predictor, ...], replicates: int, setting: str = SETTING) -> None:
-    """Run replicates of one experiment, with all statistics."""
+    """Run replicates of one experiment with all statistics."""
     done = simulate(
         experiment(crowd, models, setting), replicate_seeds(replicates, np.random.default_rng(0)), threads=1
     )
@@ -100,7 +100,7 @@ def ours(crowd: People, models: tuple[Predictor, ...], replicates: int, setting:
 
 
 def best(run: Callable[[], None], repeats: int) -> float:
-    """Return the least CPU seconds of several runs, after one to warm up."""
+    """Return the least CPU seconds of several runs, after one warm-up run."""
     run()
     seconds = []
     for _ in range(repeats):
@@ -116,7 +116,7 @@ def probability(model: Any) -> Predictor:
 
 
 class OnnxModel:
-    """A fitted pipeline as ONNX."""
+    """A fitted pipeline converted to ONNX."""
 
     def __init__(self, pipeline: Any) -> None:
         onnxruntime, skl2onnx = import_module("onnxruntime"), import_module("skl2onnx")
@@ -131,7 +131,7 @@ class OnnxModel:
 
 
 def contestants(crowd: People, quick: bool) -> list[tuple[str, list[Any], tuple[Predictor, ...]]]:
-    """Return for each kind of model its name, what the loop calls, and what we call."""
+    """Return each kind of model: its name, the models of the loop, and our predictors."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 

@@ -1,13 +1,13 @@
-"""The robustness analysis against calling the audit afresh.
+"""The robustness analysis beside repeated calls of the audit.
 
-Synthetic households, three models, two groupings, the default choices: 432 specifications of individual fairness and
-144 of the parity by effort. `ours` computes them all. `afresh` calls `effort` once for each specification: the 432
-also give the parity at the audit's own bins, so that 552 calls are needed; only a few, evenly spread over them, are
-made (without the lists of the people treated worst) and their mean time is multiplied by 552: an extrapolation. Such a
-call also gives intervals and the curve over weights, which the analysis does without.
-`differs` is the largest difference between the two over the specifications that both computed. Every line is a process
-of its own, so that peak memory is its own, warmed up on 500 people. Above 20,000 people individual fairness comes from
-the grid, and the error it states is printed.
+The data are synthetic households with three models and two groupings. The default choices give 432 specifications of
+individual fairness and 144 of the parity by effort. `ours` computes all of them. `afresh` calls `effort` once for each
+specification: the 432 also give the parity at the audit's own bins, so that 552 calls are needed; only a few, evenly
+spread over them, are made (without the lists of the people treated worst) and their mean time is multiplied by 552: an
+extrapolation. Such a call also computes intervals and the curve over weights, which the analysis does not. `differs`
+is the largest difference between the two over the specifications that both computed. Every line has its own process,
+warmed up on 500 people, for a separate peak memory. Above 20,000 people individual fairness comes from the grid, and
+the error it states is printed.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def table(n: int) -> eh.Table:
 
 
 def ours(data: eh.Table) -> list[SpecificationRecord]:
-    """Return every specification of the whole analysis, from the table on."""
+    """Return every specification of the whole analysis of a table."""
     curves = explore(data, gather(data, SPEC), SPEC, Choices())
     assert all(list(fairest_records(curve)) and list(flip_records(curve)) for curve in curves)
     return [record for curve in curves for record in specification_records(curve, YEARS)]
 
 
 def calls(grid: Grid) -> list[Call]:
-    """Return one call of `effort` for each specification that no other call gives."""
+    """Return one call of `effort` for each specification that no other call includes."""
     common = list(product(grid.window.options, grid.measure.options, grid.inertia.options))
     own = [(SPEC.width, SPEC.min_count)]
     others = [pair for pair in product(grid.width.options, grid.min_count.options) if pair not in own]
@@ -80,7 +80,7 @@ def calls(grid: Grid) -> list[Call]:
 
 
 def difference(call: Call, result: Any, found: list[SpecificationRecord]) -> float:
-    """Return how far the two are apart on what one call gives."""
+    """Return the largest difference between one call's result and the analysis."""
     inertia = "given" if call["inertia"] else "none"
     place = (call["trajectory"][0], call["trajectory"][-1], call["measure"], inertia)
     bins = {
@@ -125,7 +125,7 @@ def measure(way: str, n: int, made: int) -> None:
 
 
 def child(way: str, n: int, made: int) -> dict[str, float]:
-    """Run one measurement in a process of its own."""
+    """Run one measurement in its own process."""
     command = [sys.executable, __file__, "--one", way, str(n), str(made)]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found

@@ -1,8 +1,8 @@
-"""CPU seconds of comparing a million salaries by two groupings, beside fairlearn's MetricFrame.
+"""CPU seconds of comparing a million salaries by two groupings, with fairlearn's MetricFrame for comparison.
 
-Salary alone: mean, median and two quantiles. A model: these, the errors and the share within a tolerance; once more
-with 250,000 clusters of four rows. evenhand's numbers have intervals, gaps and tests; fairlearn's mean, median, MAE and
-RMSE have none. CPU seconds of all threads, the best of several runs, from the data to the result.
+For salaries alone: mean, median and two quantiles. With a model: also the errors and the share within a tolerance, and
+the same again with 250,000 clusters of four rows. evenhand's numbers have intervals, gaps and tests; fairlearn's mean,
+median, MAE and RMSE have none. CPU seconds of all threads, the best of several runs, from the data to the result.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def make_staff(rows: int) -> pd.DataFrame:
 
 
 def audit(data: Any, **more: Any) -> None:
-    """Compare salaries, and with predictions their errors."""
+    """Compare salaries and, with predictions, their errors."""
     table = eh.Table(data, groups=["sex", "grade"], outcome="salary", outcome_kind="number", **more)
     eh.parity(table, tolerance=5_000 if more else None)
 
 
 def with_fairlearn(staff: pd.DataFrame) -> None:
-    """Compute what fairlearn has by both groupings."""
+    """Compute the metrics that fairlearn offers by both groupings."""
     from fairlearn.metrics import MetricFrame
     from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
@@ -60,7 +60,7 @@ def with_fairlearn(staff: pd.DataFrame) -> None:
 
 
 def runs(staff: pd.DataFrame, folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what is measured."""
+    """Yield the names and functions to measure."""
     path = folder / "staff.parquet"
     staff.to_parquet(path)
     sources = {"pandas": staff, "Polars": pl.from_pandas(staff), "Parquet": path}

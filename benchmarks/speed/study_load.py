@@ -3,14 +3,15 @@
 The goal, on two cores and either database: 100 answers a second with a p99 below 500 ms. A large study has fewer than
 10 answers a second; 3,000 people at once who take half a minute for a page have 100.
 
-A server process with an effort study on SQLite or PostgreSQL; people come, agree, answer page after page, finish and
-are followed by others. Answers fall due by a Poisson process; the load runs on the same machine. `answer` is the time
-from when an answer was due until it was acknowledged, `with page` until the next page had arrived; p50 and p99 in
-milliseconds. The kill: SIGKILL to all processes of the server in the middle, a restart, and everybody goes on; every
-acknowledged answer must then be stored with the content that was sent, and nothing else. Broken: every connection to
-PostgreSQL is ended once a second. The highest rate: steps until
-p99 of `with page` passes 500 ms, or answers fall behind, twice. `CPU` is what the server's processes use, of one core;
-`others` what has no part in this and shares the machine: figures with others are lower bounds.
+A server process with an effort study on SQLite or PostgreSQL; people arrive, consent, answer page after page and
+finish, and others follow. Answers are due at the times of a Poisson process; the load runs on the same machine.
+`answer` is the time from when an answer was due until it was acknowledged, `with page` until the next page had arrived;
+p50 and p99 are in milliseconds. The kill: SIGKILL to all server processes in the middle of the load, then a restart,
+and everybody continues; every acknowledged answer must then be stored with the content that was sent, and nothing else.
+Broken: every connection to PostgreSQL is ended once a second. The highest rate: the rate rises in steps until p99 of
+`with page` exceeds 500 ms, or answers fall behind, twice. `CPU` is the use of the server's processes as a share of one
+core; `others` is that of unrelated processes on the machine: figures measured beside others are lower bounds of the
+performance.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ Stored = dict[tuple[str, int], dict[str, object]]
 
 @dataclass
 class Setting:
-    """What is measured: people on the site, the rate, seconds, server processes."""
+    """The settings of a measurement: people on the site, rate, seconds, server processes."""
 
     people: int
     rate: float
@@ -73,7 +74,7 @@ class Setting:
 
 
 def stored_answers(database: str) -> Stored:
-    """Read what is stored, past the server: the payloads by recruitment id and step."""
+    """Return the payloads by recruitment id and step, read directly from the database."""
     asked = (
         select(RECRUITS.c.recruitment_id, ANSWERS.c.step_index, ANSWERS.c.payload)
         .join_from(ANSWERS, PARTICIPANTS, ANSWERS.c.participant_id == PARTICIPANTS.c.id)
@@ -87,7 +88,7 @@ def stored_answers(database: str) -> Stored:
 
 
 def same(sent: dict[str, str], stored: dict[str, object] | None) -> bool:
-    """Tell whether a stored answer is what was sent."""
+    """Return whether a stored answer equals the one sent."""
     if stored is None:
         return False
     for name, value in sent.items():
@@ -103,14 +104,14 @@ def same(sent: dict[str, str], stored: dict[str, object] | None) -> bool:
 
 
 def row(*cells: object) -> str:
-    """Return a row of the table; what is not measured stays empty."""
+    """Return a row of the table; missing values are left empty."""
     told = zip(cells, COLUMNS.values(), "<<" + ">" * (len(COLUMNS) - 2), strict=True)
     return "".join(f"{'' if cell is None else cell!s:{side}{width}}" for cell, width, side in told)
 
 
 @dataclass
 class Measured:
-    """A load that ran: what was recorded, in how many seconds, and what the server used."""
+    """A finished load: its recording, its seconds, and the server's use of CPU."""
 
     record: Record
     seconds: float
@@ -120,7 +121,7 @@ class Measured:
     kept: Stored | None = None
 
     def cells(self) -> tuple[object, ...]:
-        """Return the cells of the table from the rate held on."""
+        """Return the table cells, from the achieved rate on."""
         record = self.record
         seconds = [np.percentile(part, [50, 99]) for part in (record.answer, record.both)]
         times = [f"{1e3 * value:.0f}" for value in np.concatenate(seconds)]
@@ -148,7 +149,7 @@ class Bench:
         self.server = Server(study, database, setting.workers)
 
     async def steady(self) -> None:
-        """Hold the rate for a while; then compare what was acknowledged with what is stored."""
+        """Hold the rate for a while, then compare the acknowledged answers with the stored ones."""
         load = Load(self.server.port, self.setting.people, steps=STEPS)
         await load.settle()
         before = set(stored_answers(self.database))
@@ -171,7 +172,7 @@ class Bench:
         return Measured(record, max(seconds, taken), cpu, others, self.server.use().memory)
 
     def _used(self) -> tuple[float, float]:
-        """Return the CPU seconds of the server, and those of everything that has no part in this."""
+        """Return the CPU seconds of the server, and those of unrelated processes."""
         ours = self.server.use().cpu
         return ours, busy_seconds() - ours - time.process_time() - database_seconds()
 
@@ -181,7 +182,7 @@ class Bench:
             print(f"{'':<12}{problem}")
 
     async def kill(self) -> None:
-        """Kill the server in the middle of the load and start it again; everybody goes on."""
+        """Kill the server in the middle of the load and restart it; everybody continues."""
         load = Load(self.server.port, self.setting.people, steps=STEPS, seed=1)
         await load.settle()
         load.expect_faults = True
@@ -239,7 +240,7 @@ class Bench:
 
 
 def measure(name: str, study: Path, database: str, setting: Setting, parts: list[str]) -> None:
-    """Print the lines of one database."""
+    """Print the table rows of one database."""
     bench = Bench(name, study, database, setting)
     bench.server.start()
     try:
