@@ -1,4 +1,4 @@
-"""Find the audit that counts people by group and decision."""
+"""Lookup of the audit that counts people by group and decision."""
 
 from __future__ import annotations
 

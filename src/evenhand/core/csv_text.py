@@ -10,7 +10,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_csv(columns: Mapping[str, Iterable[object]]) -> str:
-    r"""Return columns as CSV, an apostrophe before text that a spreadsheet would run; `unmarked` takes it away again.
+    r"""Return columns as CSV, with an apostrophe before text that a spreadsheet would run (see `unmarked`).
 
     Examples
     --------

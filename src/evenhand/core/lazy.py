@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a package; `homes` are the modules by name.
+    """Return the `__getattr__` of a package; `modules` are the submodules by attribute name.
 
     Examples
     --------

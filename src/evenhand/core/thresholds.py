@@ -315,7 +315,7 @@ def sized(
 
 
 def judge(threshold: Threshold | None, value: float | None, low: float | None, high: float | None) -> Verdict:
-    """Compare an interval with a limit: wholly within, wholly beyond, or undecided.
+    """Return the verdict on an interval: completely within the limit, completely beyond it, or undecided.
 
     Examples
     --------

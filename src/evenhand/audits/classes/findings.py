@@ -1,4 +1,4 @@
-"""The findings of the audit of classes: claims on gaps, and notes."""
+"""The findings of the classes audit: claims on gaps, and notes."""
 
 from __future__ import annotations
 

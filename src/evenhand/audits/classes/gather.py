@@ -1,4 +1,4 @@
-"""Count the people of a table by group, class and right class."""
+"""The people of a table counted by group, class and right class."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from evenhand.stats.workers import in_parallel
 
 
 class NoCandidateError(EvenhandError):
-    """A search found no candidate in a split."""
+    """Error of a search that found no candidate in a split."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Means over templates, differences within templates, and the comparisons of placebos."""
+"""Means over templates, differences within templates, and comparisons of placebos."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class ParityMetric(Metric):
         return () if self.ratio is None else tuple(name for name, _ in self.ratio.denominator)
 
     def coefficients(self) -> tuple[FloatArray, FloatArray]:
-        """Return the numerator's coefficients by (outcome, decision, row value) and the denominator's by cell.
+        """Return the coefficients of the numerator by (outcome, decision, row value) and of the denominator by cell.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Documents with fields, some left blank: the shared part of model cards and datasheets."""
+"""Documents with fields, some of them blank: the common part of model cards and datasheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import the optional packages of formats."""
+"""Imports of the optional packages of formats."""
 
 from __future__ import annotations
 

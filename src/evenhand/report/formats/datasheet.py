@@ -23,7 +23,7 @@ _MISSING = {
 
 
 def make(audit: Audit) -> Files:
-    """Return the known facts about the data, by the questions of a datasheet."""
+    """Return the datasheet: the known facts about the data, by the questions of a datasheet."""
     data, about = audit.config.data, audit.config.report
     predictions = data.get("predictions", {})
     left_out = [record for result in audit.results.values() for record in result.left_out]
