@@ -242,15 +242,23 @@ def _groups_between(
     Without a worse-off side, the order is descending. If there are many groups, the largest group and the reference
     group are always named.
     """
-    compared = {name: record for name, record in groups.items() if _is_compared(record)}
-    values = {name: record.value for name, record in compared.items() if record.value is not None}
+    compared = {record.group: record for record in groups.values() if _is_compared(record) and record.value is not None}
+    values = {name: record.value or 0.0 for name, record in compared.items()}
     pair = {name: values.pop(name) for name in (gap.group, gap.reference) if name in values}
     if len(pair) < 2 or not values:
         return None
-    sign = 1 if pair.get(gap.worse_off or "") == min(pair.values()) else -1
-    names = sorted(values, key=lambda name: (sign * values[name], name))
-    largest = max(values | pair, key=lambda name: (compared[name].n, name))
-    shown = _shown_of(names, (largest, reference_group))
+    largest = max(compared, key=lambda name: (compared[name].n, name))
+    return _other_groups(
+        values, pair.get(gap.worse_off or "") == min(pair.values()), (largest, reference_group), metric
+    )
+
+
+def _other_groups(
+    values: Mapping[str, float], upwards: bool, always: Collection[str | None], metric: ParityMetric
+) -> Message:
+    """Return the values of groups in rising or falling order, a few of them by name."""
+    names = sorted(values, key=lambda name: (values[name] if upwards else -values[name], name))
+    shown = _shown_of(names, always)
     named = [say("group_value", group=name, value=values[name], unit=metric.style()) for name in shown]
     more = shared("more_groups", n=len(names) - _NAMED) if len(names) > _NAMED else None
     return say("other_groups", groups=tuple(named), more=more)
