@@ -93,7 +93,7 @@ _EFFORT = {"trajectory": ["y1", "y2", "y3"], "scale": 100}
 _NOISE = {"features": {"age": 5, "income": 3}, "noise_levels": [0, 0.1, 0.3]}
 ROWS = {
     "parity": Row(
-        "group rates of one model by two columns, with intervals and joint intervals (peers: without)",
+        "group rates of one model by two columns, with intervals and joint intervals (the peers: without intervals)",
         audit("parity", metrics=["selection_rate", "tpr", "fpr"]),
         {
             "fairlearn": (fairlearn_rates, 1_000_000, 1),
@@ -114,20 +114,20 @@ ROWS = {
         {"NumPy in tiles": (numpy_tiles, 10_000, 1)},
     ),
     "exact pairs": Row(
-        "the same with every pair compared, none left to a grid",
+        "the same audit with every pair compared, without a grid",
         audit("effort", method="strips", **_EFFORT),
         {"NumPy in tiles": (numpy_tiles, 10_000, 1)},
         most=100_000,
         power=2.0,
     ),
     "agreement": Row(
-        "kappa, PABAK, AC1, alpha of two raters by two columns, gaps tested (the peers: kappa and ICC alone)",
+        "kappa, PABAK, AC1, alpha of two raters by two columns, gaps tested (the peers: only kappa and ICC)",
         audit("agreement", raters=["rater_a", "rater_b"]),
         {"pingouin and statsmodels": (pingouin_and_statsmodels, 100_000, 1)},
     ),
     "disagreement": Row(
-        "six metrics from agree or disagree, each answer a case of its own, with intervals, and for each critic as "
-        "well if there are at most 1,000, as at 10,000 rows (the peer: the shares that their bounds rest on, without)",
+        "six metrics from agree or disagree, with one answer per case and with intervals, and also for each critic with "
+        "at most 1,000 critics, as at 10,000 rows (the peer: the shares behind the bounds, without intervals)",
         audit("disagreement", decision="label", critic="critic", disagree="disagree", resamples=200),
         {"a group-by of pandas": (disagreeing_shares, 1_000_000, 1)},
     ),

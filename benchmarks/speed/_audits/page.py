@@ -42,10 +42,10 @@ def page(figures: dict[str, Any], last: dict[str, Any], rows: Mapping[str, Any])
         "",
         "<!-- Written by `make bench`; do not edit. -->",
         "",
-        "Every audit from a pandas frame to the finished result, beside a peer in the same run: CPU seconds of all "
-        "threads (so that other work on the machine counts less), ours the middle of three runs, a peer's of one; "
-        "memory is what the peak of the process grew by. A peer does less than the audit beside it; what it does is "
-        "said.",
+        "The table has the cost of every audit from a pandas frame to the finished result, and of a peer in the same "
+        "run. Times are CPU seconds of all threads (so that other work on the machine counts less): for evenhand the "
+        "median of three runs, for a peer one run. Memory is the increase in the peak of the process. A peer computes "
+        "less than the audit on its line; the list below the table says what.",
         "",
         f"Measured on {ground['cores']} cores ({ground['processor']}), {load}; {used}.",
         "",
@@ -76,8 +76,9 @@ def page(figures: dict[str, Any], last: dict[str, Any], rows: Mapping[str, Any])
     text += ["", *sizing(known, {name: row.power for name, row in rows.items()})]
     text += [
         "",
-        "One claim each, with more sizes and peers: `python -m benchmarks.speed --list`. Pairs on a graphics card: "
-        "`python -m benchmarks.speed pairs_gpu`, and whole audits with one: `python -m benchmarks.speed effort_gpu`.",
+        "`python -m benchmarks.speed --list` lists the other benchmarks, with more sizes and peers. "
+        "`python -m benchmarks.speed pairs_gpu` measures pairs on a graphics card, and "
+        "`python -m benchmarks.speed effort_gpu` whole audits with one.",
         "",
     ]
     return "\n".join(text)
@@ -88,11 +89,11 @@ def first_page(first: dict[str, Any]) -> list[str]:
     text = [
         "## The first call",
         "",
-        f"CPU seconds of {FIRST:,} rows in a new process, imports included. Loops over pairs of people and over "
-        "mistakes in inputs are compiled when they are first called: once for a machine, since the result is kept "
-        "beside the package, or in the user's cache folder where the package is read-only. Where neither "
-        "can be written, in a container, name a folder in `NUMBA_CACHE_DIR` and run `evenhand demo` once while the "
-        "image is built.",
+        f"The table has CPU seconds for {FIRST:,} rows in a new process, imports included. Loops over pairs of people "
+        "and over mistakes in inputs are compiled when they are first called. This happens once per machine, because "
+        "the compiled code is stored beside the package, or in the user's cache folder if the package is read-only. If "
+        "neither can be written, as in a container, set `NUMBA_CACHE_DIR` to a folder and run `evenhand demo` once "
+        "while the image is built.",
         "",
         "| Audit | Never compiled before | Compiled by an earlier process | Second call |",
         "| --- | ---: | ---: | ---: |",
@@ -127,11 +128,11 @@ def million(found: dict[str, Any]) -> list[str]:
     text = [
         "## A million households",
         "",
-        "All six audits, each of 1,000,000 rows with two group columns and one model: from a pandas frame, and from a "
-        f"Parquet file on Spark with two workers, on {memory['cores']} cores, one run ({memory['beside']}, so that the "
-        "wall time means little). The peak is that of the whole process so far. CPU seconds of Spark are those of the "
-        "driver and the workers; *to the driver* is what all reads of an audit bring to this machine. Results are "
-        "equal where `results.json` has the same content. `python -m benchmarks.speed million --spark`",
+        "Six audits, each of 1,000,000 rows with two group columns and one model: from a pandas frame, and from a "
+        f"Parquet file on Spark with two workers, on {memory['cores']} cores, one run ({memory['beside']}, so the "
+        "wall time is only rough). The peak is the peak of the whole process so far. CPU seconds of Spark include the "
+        "driver and the workers; *to the driver* is the data that all reads of an audit transfer to this machine. "
+        "Results are equal if `results.json` has the same content. `python -m benchmarks.speed million --spark`",
         "",
         "| Audit | CPU, s | Wall, s | Peak so far, MB | On Spark: CPU, s | Wall, s | Rows to the driver | MB to the "
         "driver | Results |",
@@ -169,8 +170,8 @@ def hundred_million(large: dict[str, Any]) -> list[str]:
         "## A hundred million rows in a file",
         "",
         "Parity with AUC, parity by effort and individual fairness of a Parquet file, one model and two group columns, "
-        f'an id that must not repeat; `memory_limit = "{large["memory_limit"]}"` on {large["cores"]} cores, one run '
-        f"({large['beside']}, so that the wall time means little). The peak is that of the whole process. "
+        f'an id that must be unique; `memory_limit = "{large["memory_limit"]}"` on {large["cores"]} cores, one run '
+        f"({large['beside']}, so the wall time is only rough). The peak is the peak of the whole process. "
         "`python -m benchmarks.speed hundred_million`",
         "",
         "| Rows | File, MB | Stage | CPU, s | Wall, s | Peak so far, MB |",
@@ -191,26 +192,26 @@ def sizing(figures: list[dict[str, Any]], powers: Mapping[str, float]) -> list[s
     text = [
         "## How to size a machine",
         "",
-        "CPU seconds, or core-hours (h) where they are more than an hour: measured up to the largest size above "
-        "(parity and effort from 10,000,000 rows on of a Parquet file, reliability at 1,000,000 rows of the households "
-        "above, everything else of a pandas frame), and "
-        "computed beyond it (in italics), with the growth between the two largest sizes, but at least in "
-        "proportion to the rows, and to their square for exact pairs.",
+        "The table has CPU seconds, or core-hours (h) above one hour. Figures up to the largest size above are "
+        "measured (parity and effort from 10,000,000 rows on from a Parquet file, reliability at 1,000,000 rows from the "
+        "households above, all others from a pandas frame). Figures beyond it (in italics) are computed with the "
+        "growth between the two largest sizes, but at least in proportion to the rows, and for exact pairs to their "
+        "square.",
         "",
-        "**Cores.** Divide the core-hours by the hours you have. Counting, adding up and filling the grid run on "
-        "all cores, in the engine that holds the data: DuckDB on one machine, Spark or a database on theirs. What "
-        "Spark adds on two workers of one machine is in the table of a million households; what moving data over a "
-        "network adds was not measured: time your query on a hundredth of the rows first.",
+        "**Cores.** Divide the core-hours by the hours you have. Counting, adding and filling the grid run on all "
+        "cores in the data's engine: DuckDB on one machine, Spark or a database on their own. The table of a million "
+        "households includes the cost of Spark with two workers on one machine; the cost of moving data over a network "
+        "was not measured, so time your query on a hundredth of the rows first.",
         "",
-        "**Memory** is for cells, not for rows. An id of whole numbers that must not repeat took about 25 bytes a"
-        " row at 100,000,000; what is above `memory_limit` goes into temporary files. From about 2,000,000,000 "
-        "rows in one combination of groups, outcome, decision and score bin on, sums do not fit into 64 bits, "
-        "which is an error: split the table.",
+        "**Memory** is needed for cells, not for rows. A unique id of whole numbers took about 25 bytes a row at "
+        "100,000,000 rows; data above `memory_limit` goes into temporary files. From about 2,000,000,000 rows in one "
+        "combination of groups, outcome, decision and score bin on, sums do not fit into 64 bits, which is an error: "
+        "split the table.",
         "",
-        "**What needs rows** (disagreement, reliability, agreement, improvability, and effort by other distances "
-        "or with `robustness`) reads them into memory, 8 bytes a number: 5,000,000 people with ten columns are "
-        "400 MB. From Spark or a database 5,000,000 come at most (see {doc}`howto/your-data`). Beyond what fits, "
-        "audit a random sample: the figures below are then what a larger machine would take.",
+        "**Audits that need rows** (disagreement, reliability, agreement, improvability, and effort with other "
+        "distances or with `robustness`) read them into memory, with 8 bytes for a number: 5,000,000 people with ten "
+        "columns are 400 MB. From Spark or a database, at most 5,000,000 rows are read (see {doc}`howto/your-data`). "
+        "For more rows than fit, audit a random sample: the figures below are the cost on a larger machine.",
         "",
         f"| {heads} |",
         "| --- |" + " ---: |" * len(PLANNED),
