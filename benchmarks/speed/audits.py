@@ -126,8 +126,8 @@ ROWS = {
         {"pingouin and statsmodels": (pingouin_and_statsmodels, 100_000, 1)},
     ),
     "disagreement": Row(
-        "six metrics from agree or disagree, with one answer per case and with intervals, and also for each critic with "
-        "at most 1,000 critics, as at 10,000 rows (the peer: the shares behind the bounds, without intervals)",
+        "six metrics from agree or disagree, with one answer per case and with intervals, and also for each critic "
+        "with at most 1,000 critics, as at 10,000 rows (the peer: the shares behind the bounds, without intervals)",
         audit("disagreement", decision="label", critic="critic", disagree="disagree", resamples=200),
         {"a group-by of pandas": (disagreeing_shares, 1_000_000, 1)},
     ),

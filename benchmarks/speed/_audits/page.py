@@ -193,8 +193,8 @@ def sizing(figures: list[dict[str, Any]], powers: Mapping[str, float]) -> list[s
         "## How to size a machine",
         "",
         "The table has CPU seconds, or core-hours (h) above one hour. Figures up to the largest size above are "
-        "measured (parity and effort from 10,000,000 rows on from a Parquet file, reliability at 1,000,000 rows from the "
-        "households above, all others from a pandas frame). Figures beyond it (in italics) are computed with the "
+        "measured (parity and effort from 10,000,000 rows on from a Parquet file, reliability at 1,000,000 rows from "
+        "the households above, all others from a pandas frame). Figures beyond it (in italics) are computed with the "
         "growth between the two largest sizes, but at least in proportion to the rows, and for exact pairs to their "
         "square.",
         "",
