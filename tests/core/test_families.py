@@ -200,7 +200,7 @@ def test_a_gap_that_a_finding_states_is_no_part_of_the_tables() -> None:
 
 def test_a_family_is_said_in_one_sentence() -> None:
     assert [said.text for said in family_sentences([], [gap(None)], [0.05])] == [
-        "Of the groups that only tables, and no finding, call worse off, at most 5% are expected to be named wrongly "
+        "Of the groups marked worse off in tables but in no finding, at most 5% are expected to be marked wrongly "
         "(Benjamini and Bogomolov)."
     ]
 
