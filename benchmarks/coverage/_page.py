@@ -131,12 +131,12 @@ def _then_and_now(lines: Sequence[Named]) -> str:
 
 
 def _each(samples: Iterable[int]) -> str:
-    """Return how many samples each line has, once if all have as many."""
+    """Return the number of samples of each line; equal numbers are listed once."""
     return "; ".join(f"{number:,}" for number in dict.fromkeys(samples))
 
 
 def _beside(lines: Sequence[Line]) -> str:
-    """Return what other rules found in the same samples."""
+    """Return the results of other rules in the same samples."""
     told: dict[str, list[str]] = {}
     for line in lines:
         if line.beside is not None:

@@ -148,7 +148,7 @@ def reruns(
 
 
 def _needed(reason: object) -> float:
-    """Return how many more people the reason of an open verdict asks for; 0 if it names no number."""
+    """Return the number of further people named in the reason of an open verdict, or 0."""
     if isinstance(reason, tuple):
         return max(map(_needed, reason), default=0.0)
     if not isinstance(reason, Message):

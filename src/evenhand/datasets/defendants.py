@@ -145,7 +145,7 @@ def make_defendants(n: int = 10_000, seed: int = 0, *, backend: str | None = Non
         - `risk_logistic`: a score that exaggerates, too low for low risks and too high for high ones, and that
           overstates the risk of Black defendants besides;
         - `risk_decision_tree`: a score with eight distinct values, as a small tree has. It is calibrated as a
-          whole; it knows no groups, so it is too low for groups of high risk and too high for those of low risk.
+          whole; it does not use the group, so it is too low for groups of high risk and too high for those of low risk.
 
         Scores lie strictly between 0 and 1; a high score is bad for the defendant.
 

@@ -88,7 +88,7 @@ class BinaryCounts:
         return 1.0 - ratio((2.0 * self.n - 1.0) * differ, ones * zeros)
 
     def why_undefined(self, metric: str) -> Reasons:
-        """Return why a metric is nan, or "" if it is defined.
+        """Return the reason a metric is nan, or "" if it is defined.
 
         Examples
         --------

@@ -146,7 +146,7 @@ _SHOW_THEIR_OWN, _UNSEEN_PEOPLE, _UNSEEN_SIZE = 500, 5.0, 3.0
 def unseen_tail(
     value: ArrayLike, people: ArrayLike, largest: ArrayLike, other: ArrayLike, tail: ArrayLike
 ) -> FloatArray:
-    """Return how much lower a coefficient of scores may be because of large errors missing from its sample.
+    """Return the possible fall of a coefficient of scores due to large errors missing from its sample.
 
     The coefficient is 1 - D, where D is a mean over n people. A small group that by luck lacks extreme errors looks
     better than it is, and its own numbers do not show that. A sample of fewer than 500 people may miss the share 1 -

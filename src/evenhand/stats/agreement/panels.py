@@ -124,7 +124,7 @@ class Panel:
         return {**single, **mean}
 
     def why_undefined(self, form: str) -> ratings.Reasons:
-        """Return why a form is undefined, or "" if it is defined."""
+        """Return the reason a form is undefined, or "" if it is defined."""
         checks = [
             (self.n == 0, ratings.Undefined.NOBODY),
             (self.n <= 1, ratings.Undefined.ONE_PERSON),

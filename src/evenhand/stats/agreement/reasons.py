@@ -21,7 +21,7 @@ _NEVER_ONE_CLASS = ("bennett_s", "ac1")
 
 
 def why_undefined(metric: str, *raters: ArrayLike, weight: ArrayLike | None = None) -> Reasons:
-    """Return why a metric of these raters is nan, as a value of `Undefined`; "" if it is defined.
+    """Return the reason a metric of these raters is nan, as a value of `Undefined`; "" if it is defined.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class MeanSquares:
         return Interval(np.asarray(low), np.asarray(high))
 
     def why_undefined(self, form: IccForm = "A,1") -> ratings.Reasons:
-        """Return why the coefficient is nan, or "" if it is defined.
+        """Return the reason the coefficient is nan, or "" if it is defined.
 
         Examples
         --------
@@ -328,7 +328,7 @@ class ScoreMoments:
         return np.asarray(1.0 - ratio(self.mean_squared_error(), np.asarray(spread, dtype=np.float64)))
 
     def why_undefined(self, metric: str) -> ratings.Reasons:
-        """Return why a metric is nan, or "" if it is defined.
+        """Return the reason a metric is nan, or "" if it is defined.
 
         Examples
         --------

@@ -112,8 +112,8 @@ class CrossedDraws:
     V_k the variances of the three bootstraps, V - V_c - V_k is the part of single answers, and V_c + V_k minus that
     part is the variance with every part counted once. For means this is the two-way variance of Cameron, Gelbach and
     Miller. If the three bootstraps share the counts of critics and cases in each resample, the part of single answers
-    is the variance of both - critics - cases + estimate. This is more precise than the difference of three variances,
-    by as much as five times the resamples would be.
+    is the variance of both - critics - cases + estimate. This is more precise than the difference of three variances;
+    that difference would need about five times the resamples for the same precision.
 
     Attributes
     ----------

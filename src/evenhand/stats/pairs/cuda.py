@@ -87,7 +87,7 @@ class CardPlan:
 
 
 def why_not() -> str | None:
-    """Return why no card can be used, or None if one can."""
+    """Return the reason no card can be used, or None if one can."""
     try:
         import cupy
     except ImportError:

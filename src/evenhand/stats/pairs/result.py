@@ -135,8 +135,8 @@ def jackknife(row_means: FloatArray, value: float, people: ScoredPeople) -> tupl
     v_i (V - v_i) their weight, V = sum v and G = sum g; se² = (n-1)/n times the sum of the squares. With equal
     weights that is se = 2 sd(h) (n-1) / ((n-2) sqrt(n)). Degrees of freedom: V² / sum v² - 1 (Kish), n - 1 with
     equal weights; but at most 2 n / (k - 1), with k the kurtosis of the changes: a chi-squared variable with this many
-    degrees of freedom varies as much as the sum of squares (Satterthwaite). The number is small where few people cause
-    nearly all unfairness.
+    degrees of freedom has the same relative variance as the sum of squares (Satterthwaite). The number
+    is small where few people cause nearly all unfairness.
 
     References
     ----------

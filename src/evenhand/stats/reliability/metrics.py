@@ -69,7 +69,7 @@ def metric_values(name: str, sums: PairSums, spread: FloatArray | None = None) -
 
 
 def why_undefined(name: str, sums: PairSums, spread: FloatArray | None = None) -> agreement.Reasons:
-    """Return why a metric of sums is nan, or "" if it is defined; parameters as for `metric_values`.
+    """Return the reason a metric of sums is nan, or "" if it is defined; parameters as for `metric_values`.
 
     Examples
     --------

@@ -190,7 +190,7 @@ def _slopes(metrics: Callable[[FloatArray], Mapping[str, FloatArray]], tables: F
 
 
 def passing(score: FloatArray, moved: FloatArray, alike: float, inside: BoolArray) -> InfluenceEstimate:
-    """Return how often a mistake moves a person past a similar person.
+    """Return the share of similar pairs in which a mistake moves the person past the similar one.
 
     Two people i and j are similar if their scores without mistakes, x_i and x_j, differ by at most `alike`. The mistake
     about i moves i past j if |y_i - x_j| > alike, with y_i the score of i with mistakes and x_j the score of j without
@@ -242,7 +242,7 @@ class Reach:
         return start, np.maximum(start, stop), np.abs(y - x) <= alike
 
     def passing(self, inside: BoolArray) -> InfluenceEstimate:
-        """Return how often mistakes about a group's members move them past a similar person."""
+        """Return the share of similar pairs in which mistakes move a group's member past the similar person."""
         people, is_member = self.order.size, inside[self.order]
         near = (self.high - self.low - 1.0) * is_member  # without the person
         counted_near = _cover(self.low[is_member], self.high[is_member], people) - is_member

@@ -47,7 +47,7 @@ class PeopleDraws:
     estimate
         For each metric (L, groups) its value in the whole sample.
     values
-        For each metric (resamples, L, groups). A resample of m people varies (m - 1) / m as much as the sample does, so
+        For each metric (resamples, L, groups). Resamples of m people have (m - 1) / m of the sample's variance, so
         the deviation from the estimate of each fold and group is multiplied by sqrt(m / (m - 1)).
     sizes
         (folds, groups) the number of people.
