@@ -61,7 +61,7 @@ def section(extra: Extra) -> Section:
 
 
 def _no_drift_message(drifts: Sequence[Drift], period: str) -> Message:
-    """Return that no drift was shown (which does not prove its absence), and the change that could have been shown."""
+    """Return a message that no drift was shown, and which change could have been; this does not prove its absence."""
     least = sorted(drift.least for drift in drifts if drift.least is not None)
     key = "not_compared" if not least else "none_drifted" if len(drifts) > 1 else "not_drifted"
     ends = {"least": show(least[0], "points"), "most": show(least[-1], "points")} if least else {}

@@ -130,7 +130,7 @@ class Reweighter(Protocol):
         """Whether the reweighted values depend only on counts by group, outcome and decision."""
 
     def why_not(self, finding: Finding) -> Message | None:
-        """Return why a verdict cannot be judged for reweighted people, or None if it can."""
+        """Return the reason why a verdict cannot be judged for reweighted people, or None if it can."""
 
     def depends_on(self, finding: Finding, column: str) -> bool:
         """Return whether the verdict on a finding can depend on the shares of a column."""

@@ -452,7 +452,7 @@ def interval_message(low: float | None, high: float | None, style: Format) -> Me
 
 
 def _clear_alone(record: Value | Gap, outcome: ClaimOutcome) -> Message | None:
-    """Return why a difference is not significant although its interval excludes equality, or None."""
+    """Return the reason why a difference is not significant although its interval excludes equality, or None."""
     if not isinstance(record, Gap) or outcome.significance != "not_significant" or outcome.bounds is not None:
         return None
     low, high = limits_to_judge(record)
@@ -498,7 +498,7 @@ def _conditional_reason(
 def _reason(
     record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str
 ) -> Message | None:
-    """Return why there is no verdict and what would decide it; for a limit that is met, the groups not compared."""
+    """Return the reason for a missing verdict and the data that would decide it, or the groups not compared."""
     threshold, withheld = check.threshold, check.claim.withheld
     if withheld is not None and (threshold is not None or record.value is None):
         why = withheld
@@ -518,20 +518,20 @@ def _reason(
 
 
 def without_kind(status: Message) -> Message:
-    """Return why a value, an interval or a comparison is missing, without naming which."""
+    """Return the reason why a value, an interval or a comparison is missing, without naming which."""
     why = status.args.get("why")
     return why if isinstance(why, Message) else status
 
 
 def _broken_alone(record: Value | Gap, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
-    """Return why a violated limit is not confirmed in its family, and how many people would decide it."""
+    """Return the reason why a violated limit is not confirmed in its family, and how many people would decide it."""
     family = None if outcome.verdict_family is None else outcome.verdict_family.message
     needed = 0.0 if outcome.widened is None else people_still_needed(check, outcome, record)
     return _with_advice(say("widened", family=family), needed, counted, _people_behind(record, check.claim))
 
 
 def _undecided(record: Value | Gap, metric: Metric, check: ClaimCheck, outcome: ClaimOutcome, counted: str) -> Message:
-    """Return why an interval decides nothing: it is missing, or it contains the limit."""
+    """Return the reason why an interval decides nothing: it is missing, or it contains the limit."""
     _, low, high = judged_size(record)
     if low is None and high is None:
         no_interval = record.status.id == "core.ok"
@@ -552,7 +552,7 @@ def _people_behind(record: Value | Gap, claim: Claim) -> int:
 
 
 def _with_advice(why: Message, needed: float, counted: str, compared: int) -> Message:
-    """Return why there is no verdict, with a sentence on how many more people would decide it."""
+    """Return the reason why there is no verdict, with a sentence on how many more people would decide it."""
     key = "more_too_near" if needed == inf else "more_needed" if needed else "more_might"
     key = f"{key}_{counted}" if f"{key}_{counted}" in say else key  # answers are of critics and of cases
     advice = say(key, counted=counted, needed=None if needed == inf else needed, chance=POWER, compared=compared)

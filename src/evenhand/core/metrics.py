@@ -100,7 +100,7 @@ class Metric:
     reveals: Reveals | None = None
 
     def declared(self, value: object) -> Reveals:
-        """Return what a value of the metric reveals about the number of people.
+        """Return the declaration of what a value of the metric reveals about the number of people.
 
         A share beyond 1 is another kind of number, and so undeclared.
         """
@@ -330,7 +330,7 @@ class OtherName:
     package : the package that uses the name.
     metrics : our metrics; several if the name stands for the largest of several gaps.
     kind, against : the named gap; None for a metric.
-    refused : why the name has no counterpart; empty if it has one.
+    refused : the reason why the name has no counterpart; empty if it has one.
     """
 
     package: str

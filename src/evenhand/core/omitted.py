@@ -52,7 +52,7 @@ class Omitted:
 
 
 def breaking_reason(groups: Sequence[Value], limit: Message, unit: Format) -> Message:
-    """Return why groups too small to be compared leave a verdict undecided."""
+    """Return the reason why groups too small to be compared leave a verdict undecided."""
     named = tuple(
         say("group_interval", group=group.group, low=group.low, high=group.high, n=group.n, unit=unit)
         for group in groups[:_NAMED]

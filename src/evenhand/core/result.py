@@ -146,7 +146,7 @@ class Result:
         raise ConfigError(self._why_not_one(table, fitting, where))
 
     def _why_not_one(self, table: str, fitting: Sequence[Record], where: Mapping[str, object]) -> Message:
-        """Return why no single record matches: several do, or a value does not occur."""
+        """Return the reason why no single record matches: several do, or a value does not occur."""
         criteria = tuple(f"{name}={brief(value)}" for name, value in where.items()) or ("no columns named",)
         if fitting:
             differ = [name for name in type(fitting[0]).columns() if len({getattr(r, name) for r in fitting}) > 1]

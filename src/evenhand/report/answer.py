@@ -195,7 +195,7 @@ def _more_different(concern: Concern, found: Sequence[Concern], wording: PageWor
 
 
 def _all_clear(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield that nothing was found, and the size of difference that could have been missed."""
+    """Yield sentences that nothing was found, and on the size of difference that could have been missed."""
     compared = [f for f in rank(audit.findings) if f.value is not None]
     judged = [finding for finding in compared if finding.threshold is not None]
     if not compared:
@@ -339,7 +339,7 @@ def _whom(
 
 
 def _worst_off(audit: Audit, finding: Finding, reversal: Reversal | None, wording: PageWording) -> Iterator[str]:
-    """Yield who is worst off (if established), and whether being selected is good for a person."""
+    """Yield sentences on the worst-off group (if established) and on whether selection is good for a person."""
     served = finding.arguments.get("served")
     if isinstance(served, Message):
         yield wording.message(served)
@@ -470,7 +470,7 @@ def _change_numbers(drift: Drift) -> dict[str, Any]:
 
 
 def _not_compared(audit: Audit, wording: PageWording) -> Iterator[str]:
-    """Yield who was not compared: groups too small for a limit that is met, and people of unknown group."""
+    """Yield sentences on people not compared: in groups too small for a met limit, or with an unknown group."""
     reasons = (f.reason for f in audit.findings if f.verdict == "meets" and f.reason is not None)
     parts = (part for reason in reasons for part in sentences_of(reason) if part.id == "core.not_compared")
     yield from dict.fromkeys(map(wording.message, parts))

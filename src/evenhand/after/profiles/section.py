@@ -91,7 +91,7 @@ def _counted_table(
 
 
 def _why_no_counts(config: AuditConfig) -> str:
-    """Return why there is no table of counts, as a remark in the checklist."""
+    """Return the reason why there is no table of counts, as a remark in the checklist."""
     if config.data.get("weight") is not None:
         return "weighted data have no counts of people."
     if config.data.get("cluster") is not None:

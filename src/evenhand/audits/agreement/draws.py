@@ -68,7 +68,7 @@ class Variation:
         return self.uncommon == inf
 
     def too_little(self, group: str | None) -> Message | None:
-        """Return why the variation is insufficient for an interval of a coefficient, or None."""
+        """Return the reason why the variation is insufficient for an interval of a coefficient, or None."""
         where = None if group is None else say("in_group", group=group)
         least = LEAST_SCORED if self.scores else LEAST_PEOPLE
         if self.disagreeing == 0:

@@ -168,7 +168,7 @@ def _exact_limits(drawn: GroupDraws, share: Share, confidence: float) -> tuple[f
 
 
 def why_no_interval(drawn: GroupDraws, position: int, metric: AgreementMetric, group: str | None) -> Message | None:
-    """Return why a group's resamples give no interval of a metric, or None."""
+    """Return the reason why a group's resamples give no interval of a metric, or None."""
     if drawn.clusters is not None and drawn.clusters.number < FEWEST:
         return shared("few_clusters", n=drawn.clusters.number, least=FEWEST)
     too_little = drawn.variation.too_little(group) if metric.compared else None
@@ -332,7 +332,7 @@ class _GapMaker:
         return at, p, np.hypot(stderr[first], stderr[second])
 
     def _unsampled_excess(self, groups: IntArray, others: IntArray, tail: FloatArray) -> FloatArray:
-        """Return how much lower groups' values could be because of large errors that were not sampled."""
+        """Return the largest possible reduction of groups' values by large errors that were not sampled."""
         if not self.drawn[0].variation.scores:
             return np.zeros(len(groups))
         value = np.array([group.draws.estimate[self.position] for group in self.drawn])
@@ -401,7 +401,7 @@ class _GapMaker:
         return AgreementGap(kind="difference", **coordinates, **columns)
 
     def _why_not(self, pair: tuple[int, int]) -> Message:
-        """Return why the gap of two groups has no value or no interval."""
+        """Return the reason why the gap of two groups has no value or no interval."""
         for group in pair:
             drawn = self.drawn[group]
             if np.isnan(drawn.draws.estimate[self.position]):

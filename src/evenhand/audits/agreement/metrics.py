@@ -256,7 +256,7 @@ METRICS: dict[str, AgreementMetric] = {
 
 
 def why_undefined(metric: AgreementMetric, ratings: Ratings, weight: FloatArray) -> Undefined | None:
-    """Return why a metric of these ratings is undefined.
+    """Return the reason why a metric of these ratings is undefined.
 
     Return None if the reason is missing ratings.
     """

@@ -161,7 +161,7 @@ class AnswerSet:
         return replace(self.truth, answer=np.where(far, DISAGREE, AGREE), feedback=feedback)
 
     def why_not_compared(self, min_count: int) -> Message | None:
-        """Return why these answers cannot compare the groups, or None.
+        """Return the reason why these answers cannot compare the groups, or None.
 
         Parameters
         ----------

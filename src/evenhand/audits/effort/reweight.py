@@ -42,7 +42,7 @@ class EffortReweighter:
     by_counts: ClassVar[bool] = False
 
     def why_not(self, finding: Finding) -> Message | None:
-        """Return why a verdict cannot be recomputed, or None."""
+        """Return the reason why a verdict cannot be recomputed, or None."""
         if finding.value is None:
             return shared("no_number_yet")
         if finding.metric not in ("eaif", "eagf") or finding.against == "model":

@@ -224,7 +224,7 @@ class Comparison:
         return OK
 
     def _why_no_gap(self, kind: Kind) -> Message | None:
-        """Return why the groups have no gap of a kind, or None if they have one."""
+        """Return the reason why the groups have no gap of a kind, or None if they have one."""
         if len(self.groups) < 2:
             return shared("one_group" if len(self.groups) else "no_group", least=self.analysis.spec.min_count)
         values = self.values

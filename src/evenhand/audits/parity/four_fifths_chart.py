@@ -32,7 +32,7 @@ class AskedFor(NamedTuple):
         return self.ratio * (self.reference.value or 0.0)
 
     def missing(self, value: Value) -> int | None:
-        """Return how many more selected people a group needs to reach the rate; None without counts of people.
+        """Return the number of additional selected people that a group needs to reach the rate, or None without counts.
 
         If x of n people and, in the reference group, y of m people are selected, a ratio c requires ceil(c n y / m) -
         x more people.

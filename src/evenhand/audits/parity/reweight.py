@@ -35,7 +35,7 @@ class ParityReweighter:
     by_counts: ClassVar[bool] = True
 
     def why_not(self, finding: Finding) -> Message | None:
-        """Return why a verdict cannot be recomputed, or None."""
+        """Return the reason why a verdict cannot be recomputed, or None."""
         metric = self.result.spec.known_metrics().get(finding.metric)
         if finding.value is None:
             return shared("no_number_yet")

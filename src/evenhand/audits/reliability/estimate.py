@@ -278,7 +278,7 @@ def why_no_intervals(draws: Draws) -> list[Message | None]:
 
 
 def why_undefined_at(curve: Curves, level: int, groups: Sequence[int]) -> Message | None:
-    """Return why a metric of some groups is undefined at a noise level, or None if it is defined."""
+    """Return the reason why a metric of some groups is undefined at a noise level, or None if it is defined."""
     lost = [group for group in groups if np.isnan(curve.mean[level, group])]
     if not lost:
         return None

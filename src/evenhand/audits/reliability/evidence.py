@@ -52,7 +52,7 @@ def too_few(status: Message) -> Message | None:
 
 
 def _size_reason(simulated: Simulated, group: int, metric: str) -> Message | None:
-    """Return why a group is too small for a test, or None if it is large enough."""
+    """Return the reason why a group is too small for a test, or None if it is large enough."""
     sizes, label = simulated.draws.sizes[:, group], simulated.label(group)
     if sizes.sum() < LEAST_PEOPLE:
         who = say("has_people", group=label, n=int(sizes.sum()))
@@ -65,7 +65,7 @@ def _size_reason(simulated: Simulated, group: int, metric: str) -> Message | Non
 
 
 def _pilot_reason(simulated: Simulated) -> Message | None:
-    """Return why the gaps' variation over pilots is unknown, or None if it is known or irrelevant."""
+    """Return the reason why the gaps' variation over pilots is unknown, or None if it is known or irrelevant."""
     pilot = simulated.mistakes.setting.pilot
     if pilot is None or not simulated.mistakes.learned_by_group or simulated.same_pilot is not None:
         return None
@@ -73,7 +73,7 @@ def _pilot_reason(simulated: Simulated) -> Message | None:
 
 
 def _too_small(simulated: Simulated, metric: str, pair: tuple[int, int]) -> Message | None:
-    """Return why a pair of groups is too small for the bootstrap, or None if both are large enough."""
+    """Return the reason why a pair of groups is too small for the bootstrap, or None if both are large enough."""
     return next((why for group in pair if (why := _size_reason(simulated, group, metric))), None)
 
 
@@ -89,8 +89,8 @@ class LevelGaps:
     gap : the gap at every noise level above 0, and its average over them.
     levels : the noise levels above 0.
     sd : (levels + 1,) standard deviations between replicates.
-    untested : why the gap is not tested, or None.
-    no_interval : why a number has no interval (or None), for each level and then for the average.
+    untested : the reason why the gap is not tested, or None.
+    no_interval : the reason why a number has no interval (or None), for each level and then for the average.
     """
 
     gap: GapOverLevels
@@ -150,7 +150,7 @@ class MeanGap:
     Parameters
     ----------
     value : the gap.
-    unknown : why the gap has no value or no limits, or None.
+    unknown : the reason why the gap has no value or no limits, or None.
     limits : a function that returns the limits at a confidence.
     p_value : the smallest alpha at which the limits of confidence 1 - alpha exclude 0; nan without limits.
     stderr, freedom : the standard error and degrees of freedom of a Student's t test; nan for other tests.

@@ -243,7 +243,7 @@ def is_positive(value: object, yes: Scalar | None) -> bool:
 
 
 def is_negative(value: object, yes: Scalar | None) -> bool:
-    """Return whether a value is negative.
+    """Return whether a value stands for the negative outcome.
 
     Without `yes`, it must be a word for no, or -1.
 

@@ -1,4 +1,4 @@
-"""Changes of risk level, and the passing rate: how often a mistake reorders two people with like scores."""
+"""Changes of risk level, and the passing rate: how often a mistake reorders two people with similar scores."""
 
 from __future__ import annotations
 
