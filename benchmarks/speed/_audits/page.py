@@ -66,7 +66,9 @@ def page(figures: dict[str, Any], last: dict[str, Any], rows: Mapping[str, Any])
     for name, row in rows.items():
         lines = [line for line in figures["figures"] if line["row"] == name]
         power = exponent(lines)
-        grows = "" if power is None else f" CPU time grows with the rows to the power {power:.2f} at the end."
+        grows = (
+            "" if power is None else f" At the largest sizes, CPU time grows with the rows to the power {power:.2f}."
+        )
         text.append(f"- **{name}**: {row.what}.{grows} `python -m benchmarks.speed audits --only '{name}'`")
     text += ["", *first_page(figures["first"])]
     large = json.loads(LARGE.read_text(encoding="utf-8"))
