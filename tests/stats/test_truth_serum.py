@@ -182,7 +182,7 @@ def test_the_sentence_names_a_share_below_0_too() -> None:
 
 @pytest.mark.parametrize("clip", [(0.0, 0.5), (0.5, 0.5), (0.6, 0.5), (0.5, 1.0), (0.5, 1.5)])
 def test_shares_are_moved_inwards_to_shares(clip: tuple[float, float]) -> None:
-    with pytest.raises(EvenhandError, match="`clip` must be two rising shares between 0 and 1"):
+    with pytest.raises(EvenhandError, match="`clip` must be two increasing shares between 0 and 1"):
         scores([0, 1, 1], [0.2, 0.5, 0.4], clip=clip)
 
 

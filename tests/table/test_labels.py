@@ -134,7 +134,7 @@ def test_labels_are_in_the_settings_of_the_result() -> None:
         ),
         (
             {"groups": "black", "labels": {"black": {"yes": "x"}}},
-            "`labels` of 'black' name 'yes', which it never holds; it holds '0', '1'.",
+            "`labels` of 'black' name 'yes', which do not occur in it; it contains '0', '1'.",
         ),
         (
             {"groups": "black", "labels": {"black": "Black"}},

@@ -328,7 +328,7 @@ def test_composed_and_decomposed_letters_are_two_groups_and_a_note() -> None:
 @pytest.mark.parametrize(("bare", "full"), [("1", "g = 1"), ("yes", "g = yes"), (" 1", "g = 1 ")])
 def test_a_bare_value_and_the_name_that_it_would_have_are_not_merged(bare: str, full: str) -> None:
     data = {"g": [bare, full, "2"] * 5}
-    with pytest.raises(DataError, match=r"group column 'g' holds .* and both would be called 'g = \w+'; name .* in"):
+    with pytest.raises(DataError, match=r"group column 'g' contains .* would both be shown as 'g = \w+'; name .* in"):
         groups(data)
     assert groups(data, labels={"g": {bare.strip(): "one"}}) == {"one": 5, full.strip(): 5, "g = 2": 5}
 

@@ -179,7 +179,7 @@ def _answers_and_shares(
         )
     low, high = clip
     if not 0 < low < high < 1:
-        raise EvenhandError("`clip` must be two rising shares between 0 and 1; got {clip!r}.", clip=clip)
+        raise EvenhandError("`clip` must be two increasing shares between 0 and 1; got {clip!r}.", clip=clip)
     if np.any((predicted < 0) | (predicted > 1)):
         bad = predicted[(predicted < 0) | (predicted > 1)].flat[0]
         raise EvenhandError(

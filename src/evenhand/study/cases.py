@@ -226,8 +226,8 @@ def _covering_deal(
         if not spec.cover or all(_covers(codes, deal, subsets) for codes in (group, label)):
             return deal
     raise DataError(
-        "no deal was found in which all {subsets} subsets hold every group and every label; use larger "
-        "subsets (`per_critic`), or cover=False.",
+        "the cases could not be dealt so that each of {subsets} subsets contains every group and label; use "
+        "larger subsets (`per_critic`), or cover=False.",
         subsets=subsets,
     )
 

@@ -190,7 +190,7 @@ def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator
     if named and not set(named) & set(texts):
         yield (
             problem(
-                "`labels` of {column!r} name {named}, which it never holds; it holds {held}.",
+                "`labels` of {column!r} name {named}, which do not occur in it; it contains {held}.",
                 column=column,
                 named=shown(list(named), _SHOWN),
                 held=shown(texts, _SHOWN),
@@ -200,8 +200,8 @@ def label_problems(roles: Roles, column: str, values: Sequence[Any]) -> Iterator
         full = group_label(column, named, text)
         if full != text and text not in named and full in texts:
             yield problem(
-                "group column {column!r} holds {text!r} and {full!r}, and both would be called {full!r}; name {text!r} "
-                "in `labels`.",
+                "group column {column!r} contains {text!r} and {full!r}, which would both be shown as {full!r}; name "
+                "{text!r} in `labels`.",
                 column=column,
                 text=text,
                 full=full,

@@ -228,7 +228,9 @@ class Roles(Settings):
         if self.outcome_kind is not None and self.outcome is None:
             raise SettingError("`outcome_kind` is given, but no `outcome` column is named")
         if self.outcome_kind == "number" and self.positive is not None:
-            raise SettingError("an outcome that is a number has no `positive` value; leave out one of the two")
+            raise SettingError(
+                "a numeric outcome has no `positive` value; leave out `positive`, or make the outcome yes or no"
+            )
         if self.outcome is not None and len(kinds) == 2:
             raise SettingError(
                 "numbers and scores or decisions are predictions of different outcomes; audit them in two tables"

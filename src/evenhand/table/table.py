@@ -440,7 +440,7 @@ class Table:
         for column in self.kinds:
             if column.startswith(prefix):
                 raise DataError(
-                    "the column {column!r} begins with {prefix!r}, as our own do: rename it.",
+                    "the column {column!r} begins with the reserved prefix {prefix!r}; rename it.",
                     column=column,
                     prefix=prefix,
                 )

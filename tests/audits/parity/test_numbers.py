@@ -351,7 +351,7 @@ def test_the_prediction_that_is_the_outcome_brings_a_warning() -> None:
     [
         ({"outcome": "salary", "predictions": None, "outcome_kind": None}, "say outcome_kind='number'"),
         ({"outcome": None, "outcome_kind": None, "predictions": "salary"}, "say kind='number'"),
-        ({"positive": 1}, "an outcome that is a number has no `positive` value"),
+        ({"positive": 1}, "a numeric outcome has no `positive` value"),
         ({"favourable": "selected"}, "say 'higher' or 'lower'"),
         ({"outcome": None}, "`outcome_kind` is given, but no `outcome` column is named"),
         ({"predictions": "sex"}, "not numbers"),

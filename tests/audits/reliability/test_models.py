@@ -303,7 +303,7 @@ def test_a_model_that_misbehaves(table: eh.Table, quick: dict[str, Any], model: 
 
 def test_a_model_of_three_classes(people: pd.DataFrame, table: eh.Table, quick: dict[str, Any]) -> None:
     model = LogisticRegression(**EXACT).fit(people[NUMBERS].to_numpy(float), people.stage)
-    with pytest.raises(EvenhandError, match="'LogisticRegression' gives the chances of 3 classes; reliability is"):
+    with pytest.raises(EvenhandError, match="'LogisticRegression' gives the chances of 3 classes, but reliability is"):
         reliability(model, table, features=NUMBERS, noise=NOISE, **quick)
 
 

@@ -230,7 +230,7 @@ def test_columns_that_define_groups_stay_as_they_are(people: pd.DataFrame, quick
         reliability(risk, table, noise={"sex": "flip"}, **asked)
     found = reliability(risk, table, noise="raez-2024/all/1", **asked)
     assert "Columns that define groups were not perturbed: sex." in map(str, found.notes)
-    with pytest.raises(ConfigError, match="'raez-2024/categorical' perturbs nothing"):
+    with pytest.raises(ConfigError, match="'raez-2024/categorical' has no effect"):
         reliability(risk, table, noise="raez-2024/categorical", **asked)
 
 

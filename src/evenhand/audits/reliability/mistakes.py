@@ -270,9 +270,7 @@ def _published_items(name: str, free: Sequence[ModelFeature], people: ScoredPeop
             [say("wider", name=f.name, number=len(f.distinct)) for f in wider],
         )
     if not items:
-        raise ConfigError(
-            "the noise setting {name!r} perturbs nothing: no feature of its kind is free to go wrong.", name=name
-        )
+        raise ConfigError("the noise setting {name!r} has no effect: all its features are held fixed.", name=name)
     return _Items(
         items=tuple(items), names=tuple(feature.name for feature in perturbed), shares=noise.shares, notes=tuple(notes)
     )

@@ -184,8 +184,8 @@ def _chance(output: object, classes: Iterable[object] | None, positive: Scalar |
     known_classes = None if classes is None else list(classes)
     if chances.shape[1] > 2:
         raise EvenhandError(
-            "gives the chances of {number} classes; reliability is about one score: wrap it in a function "
-            "that returns that.",
+            "gives the chances of {number} classes, but reliability is about one score; wrap it in a function "
+            "that returns one score for each row.",
             number=chances.shape[1],
         )
     if known_classes is None:

@@ -295,8 +295,8 @@ class Formula:
     (('cost',), array([2., 0.]))
     >>> Formula("open('secret')")
     Traceback (most recent call last):
-    evenhand.errors.ConfigError: the formula "open('secret')" holds 'open(...)'; a formula has numbers, names of \
-columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max and abs.
+    evenhand.errors.ConfigError: the formula "open('secret')" contains 'open(...)'; a formula may have numbers, names \
+of columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max and abs.
     """
 
     text: str
@@ -320,7 +320,7 @@ columns, `outcome`, `decision`, + - * / **, comparisons, and, or, not, min, max 
 
     def _refuse(self, part: str) -> NoReturn:
         raise ConfigError(
-            'the formula "{text}" holds {part!r}; a formula has numbers, names of columns, `outcome`, '
+            'the formula "{text}" contains {part!r}; a formula may have numbers, names of columns, `outcome`, '
             "`decision`, + - * / **, comparisons, and, or, not, min, max and abs.",
             text=self.text,
             part=part,

@@ -114,7 +114,9 @@ def _nothing_to_analyse(responses: Responses, kept: Responses) -> Message:
         return problem(
             "all {people:count} people are left out by the exclusion rules; nobody is left to analyse.", people=people
         )
-    return problem("no answer holds trajectory, aggregate and overall distance; there is nothing to analyse.")
+    return problem(
+        "no answer has all three distances (trajectory, aggregate and overall); there is nothing to analyse."
+    )
 
 
 def people_left_out(kept: Responses) -> Iterator[LeftOut]:
