@@ -601,9 +601,12 @@ _SETTINGS_NOTES = "{doc}`../settings` has those of the data, of models and of th
 
 def _further_reading(name: str) -> str:
     """Return links to the guide, the notebook and the methods of an audit."""
-    guide = {"parity": "getting-started", "agreement": "reliability"}.get(name, name)
-    methods = {"agreement": "reliability"}.get(name, name)
-    pages = (f"guide/{guide}", f"notebooks/{name}", f"methods/{methods}")
+    folder = Path(__file__).parent
+    named = {"parity": "getting-started", "agreement": "reliability", "paired": "paired-tests", "ranking": "shortlists"}
+    guide = named.get(name, name)
+    candidates = (f"guide/{guide}", f"howto/{guide}", f"methods/{'reliability' if name == 'agreement' else name}")
+    written = [page for page in candidates if (folder / f"{page}.md").is_file()]
+    pages = (*written[:1], f"notebooks/{name}", *written[1:])
     return "See also " + ", ".join(f"{{doc}}`../../{page}`" for page in pages) + "."
 
 

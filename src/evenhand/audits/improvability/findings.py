@@ -211,7 +211,7 @@ def _sides(inputs: Inputs, trials: Sequence[Trial], *, shown: bool) -> dict[str,
     higher, lower = (inputs.sample.groups[int(place)] for place in (np.argmax(old), np.argmin(old)))
     pair = {"higher": higher, "lower": lower}
     keys = (f"served_{utility.name}_{inputs.sample.favourable}", f"served_{utility.name}")
-    served = next((say(key, **pair) for key in keys if shown and key in say), None)
+    served = next((say(key, **pair, outcome=inputs.spec.outcome) for key in keys if shown and key in say), None)
     about = {"compared": utility.name, "baseline": STATUS_QUO, "outcome": inputs.spec.outcome}
     return {**about, **pair, "served": served}
 
