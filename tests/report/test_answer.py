@@ -206,7 +206,7 @@ def test_a_reversal_comes_first_and_is_told_once() -> None:
     assert given.sentences == (
         "By sex, of 100 in each group, admitted selects: M 45, F 30; with the same mix of department: F 43, M 39. The "
         "difference points the other way once groups are compared within department. Most of the difference within "
-        "department comes from A alone: without A, 0.1 points are left.",
+        "department comes from department A alone: without department A, 0.1 points are left.",
     )
     assert "within department" in lines(given, "What next?")
     assert lines(given, "How big?").endswith("Within department: 4.3 points the other way.")
@@ -397,7 +397,7 @@ def test_other_limits_that_are_not_met_are_counted() -> None:
     data = {"group": ["A"] * 200 + ["B"] * 200, "one": [1] * 150 + [0] * 250, "two": [1] * 120 + [0] * 280}
     table = eh.Table(data, groups="group", predictions=["one", "two"])
     given = told(table, {"metric": "selection_rate", "max": 0.1})
-    assert given.sentences[0].endswith("(F1) Another limit is not met (F2).")
+    assert given.sentences[0].endswith("(F1) Another limit is not met: two, selection rate, by group (F2).")
 
 
 def test_an_open_limit_does_not_hide_an_established_difference() -> None:

@@ -31,6 +31,7 @@ from evenhand.report.front import (
     groups_compared,
     is_established,
     leaves_pair_open,
+    limited_quantity,
     numbers_of,
     rank,
 )
@@ -159,7 +160,7 @@ def _sentences(found: Sequence[Concern], audit: Audit, wording: PageWording) -> 
             yield " ".join(
                 [
                     sentence,
-                    *_more_broken(concern, found, wording),
+                    *_more_broken(audit, concern, found, wording),
                     *_more_different(concern, found, wording),
                     *_cautions(concern, told, audit, wording),
                 ]
@@ -176,12 +177,25 @@ def _cautions(concern: Concern, told: set[object], audit: Audit, wording: PageWo
             yield sentence
 
 
-def _more_broken(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
+def _more_broken(audit: Audit, concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:
     """Yield a sentence that lists the other violated limits, beside a violated limit."""
     broken = [other.finding for other in found if other.finding and other.finding.verdict == "does_not_meet"]
     others = [finding for finding in broken if finding is not concern.finding]
     if concern.finding in broken and others:
-        yield wording.say("more_broken", "answer", n=len(others), findings=numbers_of(others))
+        several = len({finding.model for finding in broken}) > 1
+        in_order = sorted(others, key=lambda finding: (len(finding.number), finding.number))
+        named = [_broken_limit(audit, finding, several, wording) for finding in in_order[:_BROKEN_NAMED]]
+        more = [finding.number for finding in in_order[_BROKEN_NAMED:]]
+        yield wording.say("more_broken", "answer", n=len(others), findings=(*named, *more))
+
+
+_BROKEN_NAMED = 3
+
+
+def _broken_limit(audit: Audit, finding: Finding, several: bool, wording: PageWording) -> str:
+    """Return what a violated limit is about, with its model among several, and its number."""
+    model = f"{wording.label(finding.model or '')}, " if several else ""
+    return f"{model}{limited_quantity(audit, finding, wording, in_sentence=True)} ({finding.number})"
 
 
 def _more_different(concern: Concern, found: Sequence[Concern], wording: PageWording) -> Iterator[str]:

@@ -202,7 +202,7 @@ def at_a_glance(audit: Audit, wording: PageWording | None = None) -> list[Glance
         first = next(iter(findings_by_model.values()))
         lines.append(
             Glance(
-                _limited_quantity(audit, first, wording),
+                limited_quantity(audit, first, wording),
                 wording.limit(first),
                 tuple(findings_by_model.items()),
             )
@@ -237,7 +237,7 @@ def established(audit: Audit, wording: PageWording | None = None) -> list[Establ
     rows: dict[str, list[Finding]] = {}
     for finding in audit.findings:
         if is_established(finding) and place_of(finding) not in judged:
-            rows.setdefault(_limited_quantity(audit, finding, wording), []).append(finding)
+            rows.setdefault(limited_quantity(audit, finding, wording), []).append(finding)
     lines = [Established(what, tuple(sorted(found, key=lambda f: f.model or ""))) for what, found in rows.items()]
     return sorted(lines, key=lambda line: (line.findings[0].unit != "share", -max(map(distance, line.findings))))
 
@@ -263,9 +263,11 @@ def place_of(finding: Finding) -> tuple[object, ...]:
     return finding.audit, finding.model, finding.grouping, finding.stratum, finding.metric
 
 
-def _limited_quantity(audit: Audit, finding: Finding, wording: PageWording) -> str:
+def limited_quantity(audit: Audit, finding: Finding, wording: PageWording, *, in_sentence: bool = False) -> str:
+    """Return what a limit is about, such as "Selection rate, by race"."""
     spec = audit.results[finding.audit].spec
-    title = wording.metric_title(spec.known_metrics()[finding.metric])
+    metric = spec.known_metrics()[finding.metric]
+    title = wording.metric(metric.title_in_sentence) if in_sentence else wording.metric_title(metric)
     what = wording.say("of_grouping", title=title, grouping=finding.grouping) if finding.grouping else title
     if finding.stratum == STANDARDISED:
         return wording.say("standardised", title=what, factor=TIMES.join(getattr(spec, "within", ())))

@@ -9,7 +9,7 @@ from evenhand.audits import REGISTRY
 from evenhand.core.findings import Finding, advice_of
 from evenhand.messages import Message
 from evenhand.report.concerns import Concern, shown_alternatives
-from evenhand.report.front import Compared, groups_compared, numbers_of
+from evenhand.report.front import Compared, groups_compared, limited_quantity, numbers_of
 from evenhand.report.reversals import Reversal
 from evenhand.report.wording import PageWording
 
@@ -77,17 +77,18 @@ def _more_data(audit: Audit, found: Sequence[Concern], wording: PageWording) -> 
     advised = [(sentence, finding) for finding in open_limits if (sentence := advice_of(finding.reason)) is not None]
     near = [finding for finding in open_limits if finding.value is not None]
     if advised:
-        yield _people_needed(*advised[0], wording)
+        yield _people_needed(audit, *advised[0], wording)
     elif near:
         yield wording.say("next_decide", "answer", number=near[0].number, interval=wording.interval(near[0]))
     if missing := much_missing(audit):
         yield wording.say("next_missing", "answer", groupings=tuple(item.grouping for item, _ in missing))
 
 
-def _people_needed(advice: Message, finding: Finding, wording: PageWording) -> str:
+def _people_needed(audit: Audit, advice: Message, finding: Finding, wording: PageWording) -> str:
     """Return a sentence with the number of people needed to decide a finding."""
     if advice.id == "core.more_needed":
-        return wording.say("next_more", "answer", **advice.args, number=finding.number)
+        number = f"{finding.number} ({limited_quantity(audit, finding, wording, in_sentence=True)})"
+        return wording.say("next_more", "answer", **advice.args, number=number)
     return f"{wording.message(advice)} ({finding.number})"
 
 

@@ -86,12 +86,12 @@ class Criteria:
 class SplitTest:
     """The components of the test on one set of rows, for any margins, from one set of draws.
 
-    The signed fairness test (the default): with (high, low) the status quo's worst pair of groups, named beforehand or
-    *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of (1 - delta) (F_0high
-    - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At large delta it
-      hardly ever rejects, because it must then show that two values are equal within a small margin, which takes many
-      rows. If no pair is named, every pair is tested in both directions (`calibrated_p`), and the smallest p-value is
-      multiplied by the number of pairs.
+    The signed fairness test (the default): with (high, low) the status quo's worst pair of groups, named beforehand
+    or *by other rows*, abs(gap_1) >= (1 - delta) abs(gap_0) is the union over ordered pairs (g, h) of (1 - delta)
+    (F_0high - F_0low) - (F_1g - F_1h) <= 0. Each is smooth in means; p is the largest of their p-values. At large
+    delta it hardly ever rejects, because it must then show that two values are equal within a small margin, which
+    takes many rows. If no pair is named, every pair is tested in both directions (`calibrated_p`), and the smallest
+    p-value is multiplied by the number of pairs.
 
     The published test: T = (F_1r - F_1b)² - (1 - delta)² (F_0r - F_0b)². Squares of gaps near 0 are far from normal,
     and for delta > 0 it rejects true nulls too often; its p-value may even fall as delta grows. It requires two groups.
