@@ -89,7 +89,7 @@ def test_a_threshold_that_was_added_is_exploratory_alone(place: Path) -> None:
     }
     audit.save(place / "out")
     told = [check.text for check in verify(place / "out", plan=place / "plan.json")]
-    assert f"The results say how they differ from the plan: {change['text']}" in told
+    assert f"The results state how they differ from the plan: {change['text']}" in told
 
 
 def test_what_was_planned_and_left_out_is_told(place: Path) -> None:

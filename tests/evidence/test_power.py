@@ -126,7 +126,7 @@ def test_a_group_that_the_audit_would_leave_out_decides_nothing(tmp_path: Path) 
     pilot.write_text("\n".join(["g,y,d", *rows]) + "\n")
     few, many = (lines(tmp_path, power="", pilot=pilot, rows=rows)[0] for rows in (300, 824))
     assert few.group in ("a", "b")
-    assert str(few.how).endswith("; left out, since the audit asks for 10 of a group: c")
+    assert (few.how.id, few.how.args["groups"]) == ("parity.power_left_out", ("c",))
     assert (many.group, many.n) == ("c", 24)
     assert "left out" not in str(many.how)
 
@@ -146,11 +146,11 @@ def test_planned_groups_are_left_out_as_the_audit_would(tmp_path: Path) -> None:
     three = POWER.replace("a = 0.5, b = 0.5", "a = 0.5, b = 0.48, c = 0.02")
     (few,), (many,) = (lines(tmp_path, power=three, rows=rows) for rows in (200, 2_000))
     assert (few.group, few.n) == ("b", 96)
-    assert str(few.how).endswith("; left out, since the audit asks for 10 of a group: c")
+    assert (few.how.id, few.how.args["groups"]) == ("parity.power_left_out", ("c",))
     assert (many.group, many.n) == ("c", 40)
     alone = lines(tmp_path, POINTS, POWER.replace("a = 0.5, b = 0.5", "a = 0.98, b = 0.02"), rows=200)
     assert [(line.gap, line.group, line.meets) for line in alone] == [(None, None, None), (None, None, 0.0)]
-    assert str(alone[0].how) == "nothing to compare; left out, since the audit asks for 10 of a group: b"
+    assert str(alone[0].how) == "nothing to compare; without groups of fewer than 10 people: b"
 
 
 def test_the_command_prints_a_line_for_every_question(tmp_path: Path) -> None:

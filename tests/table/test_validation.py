@@ -294,7 +294,7 @@ def test_words_for_missing_are_no_outcome_and_count_as_no_only_with_a_note() -> 
     with pytest.raises(DataError, match=r"if that means missing, say missing_values=\['N/A'\]; if not, name"):
         Table(data, groups=["race"], outcome="y", predictions="hired")
     table = Table(data, groups=["race"], outcome="y", positive=1, predictions="hired")
-    assert "y: 'N/A' counts as not 1; if it means missing, name it among `missing_values`." in [
+    assert "y: 'N/A' is treated as not 1; if it means missing, add it to `missing_values`." in [
         note.text for note in table.source.notes
     ]
 
