@@ -211,8 +211,8 @@ def test_verdicts_that_cannot_be_judged_again_say_why() -> None:
         report={"shift": 0.1},
     )
     lines = [str(finding.detail) for finding in audit.findings if finding.limit is not None]
-    assert all("cannot be said: " in line for line in lines)
-    assert any("how far raters agree beyond chance" in line for line in lines)
+    assert all("cannot be computed: " in line for line in lines)
+    assert any("agreement beyond chance depends on all ratings" in line for line in lines)
     assert any("auc is no mean over people" in line for line in lines)
 
 

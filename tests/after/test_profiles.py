@@ -164,14 +164,14 @@ def test_the_tables_are_about_race_sex_and_ethnic_group_and_what_is_not_here_is_
     for profile in ("ugesp-1978", "nyc-ll144-2023"):
         told, notes = shown(profile=profile)
         assert told == {"race", "applicantSex", "race × applicantSex"}
-        assert "Not here: age, race × age, which the rule does not name" in notes
+        assert "Not included: age, race × age. The rule is about race" in notes
     told, notes = shown(["age"])
     assert told == {"age"}
     assert "which `profile_groupings` does not name." in notes
     assert shown(groups=["race"])[1] == ""
     told, notes = shown(groups=["age"])
     assert told == {"age"}
-    assert notes.startswith("No grouping is called after race, sex or ethnic group, so that every grouping is here")
+    assert notes.startswith("No grouping is called race, sex or ethnic group, so all groupings are included")
     with pytest.raises(
         ConfigError, match=r"`profile_groupings` names 'rcae', no grouping of the data; did you mean 'race'"
     ):

@@ -459,7 +459,7 @@ def test_small_periods_are_in_none_and_cannot_be_worked_out() -> None:
     written = json.loads(audit.to_json())
     (extra,) = written["extras"]
     assert {record["period"] for record in extra["tables"]["periods"]} == {"Q1", "Q2"}
-    assert any("since too few are of theirs: Q3, Q4" in note["text"] for note in extra["notes"])
+    assert any("because too few people share theirs: Q3, Q4" in note["text"] for note in extra["notes"])
     widths = attack(written, ("outcome", "d", "quarter"), [("quarter", "d")])
     assert min(width for place, width in widths if place[0] != "race × sex") >= LEAST - 1e-6
 

@@ -25,7 +25,8 @@ def test_metrics_are_read_once_each_and_said() -> None:
     assert settings == {"metrics": ["tpr", "x", "fpr"], "ratios": ["tpr", "fpr"], "seed": 1}
     assert tuple(one.text for one in said) == (
         "recall_score (scikit-learn) is `tpr` here.",
-        "equalized_odds_ratio (Fairlearn) is the worst-pair ratio of `tpr` and `fpr` here, each metric taken separately.",
+        "equalized_odds_ratio (Fairlearn) is the worst-pair ratio of `tpr` and `fpr` here, each metric taken "
+        "separately.",
     )
     settings, said = translate({"metrics": "average_odds"}, NAMES)
     assert settings == {"metrics": ["tpr"]}

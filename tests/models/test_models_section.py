@@ -94,6 +94,7 @@ def test_the_results_say_what_was_fitted(place: Path) -> None:
         "kind": "score",
         "threshold": 0.4,
         "percentile": None,
+        "capacity": None,
         "selected": None,
         "favourable": "not_selected",
         "range": [0.0, 1.0],

@@ -237,7 +237,7 @@ def test_too_little_disagreement_is_not_tested(differ: int, tested: bool) -> Non
 def test_a_rating_that_hardly_occurs_is_not_tested() -> None:
     gap = gap_of(audit(rated(few=(1, 4, 2, 60), some=(90, 10, 10, 90))), "kappa")
     assert gap.status.text == (
-        "no interval: too few people in few have another than the commonest rating to test (4, minimum 5)"
+        "no interval: too few people in few have a rating other than the commonest to test (4, minimum 5)"
     )
 
 
@@ -401,7 +401,7 @@ def test_a_group_with_our_name_for_everybody_is_refused() -> None:
 def test_raters_who_share_no_rating_are_told() -> None:
     never = audit({"x": ["a", "b"] * 30, "y": ["c", "d"] * 30, "group": np.repeat(["p", "q"], 30)})
     assert never.get("values", metric="kappa", grouping=None).status.text == (
-        "no interval: the raters agree about too few people on another than the commonest rating to test (0, minimum 3)"
+        "no interval: the raters agree on a rating other than the commonest about too few people to test (0, minimum 3)"
     )
     assert any("'x' and 'y' have no rating in common" in note.text for note in never.notes)
 
@@ -423,7 +423,7 @@ def test_raters_who_hardly_agree_on_the_rarer_rating_are_not_tested() -> None:
     """Kappa near 0: where nobody happens to have two yes, the resamples vary too little."""
     found = audit(rated(few=(2, 6, 7, 35), many=(100, 150, 150, 600)))
     assert gap_of(found, "kappa").status.text == (
-        "no interval: the raters agree about too few people in few on another than the commonest rating to test (2, "
+        "no interval: the raters agree on a rating other than the commonest about too few people in few to test (2, "
         "minimum 3)"
     )
     assert gap_of(audit(rated(few=(3, 6, 7, 34), many=(100, 150, 150, 600))), "kappa").status.id == "core.ok"

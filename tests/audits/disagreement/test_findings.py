@@ -183,7 +183,7 @@ def test_kinds_that_share_no_cases_are_named(audit: Audit) -> None:
     data["disagrees"] = (np.random.default_rng(0).random(len(data)) < 0.3).astype(int)
     data = data[(data.kind == "C") == (data.case >= 40)]
     sentence = audit(data, stakeholder="kind").findings[-1].text
-    assert "of what could be compared" in sentence
+    assert "where kinds of critics could be compared" in sentence
     assert "“A” and “C” cannot be compared, “B” and “C” cannot be compared" in sentence
 
 

@@ -294,7 +294,7 @@ def test_planning(answers: Frame, audit: Audit) -> None:
             assert record.width is not None
             assert (record.answers == 0) == (record.width <= 0.2)
         if metric == "equal_opportunity":
-            assert record.status.text == "not reachable: the answers leave more than that open, whoever is asked"
+            assert record.status.text == "not reachable: even answers from everybody would leave more than that open"
         if design == "same cases" and record.cases is not None:
             assert record.cases == 0
     assert audit(answers).plan == ()

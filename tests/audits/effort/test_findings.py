@@ -138,9 +138,9 @@ def test_differences_hold_for_all_pairs_of_models() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"z": np.linspace(-900, 900, 40)}, "take a larger `unit`"),
-        ({"x": np.linspace(50, 900, 40)}, "take a larger `scale`"),
-        ({"i": np.linspace(13, 39, 40)}, "The inertia runs up to 39"),
+        ({"z": np.linspace(-900, 900, 40)}, "use a larger `unit`"),
+        ({"x": np.linspace(50, 900, 40)}, "use a larger `scale`"),
+        ({"i": np.linspace(13, 39, 40)}, "Inertia reaches 39"),
     ],
 )
 def test_units_that_leave_no_difference_are_remarked_on(change: dict[str, Any], words: str) -> None:

@@ -302,4 +302,4 @@ def test_whom_the_status_quo_serves_worse_follows_from_the_good_decision(
     (served,) = (finding.arguments["served"] for finding in result.findings if "served" in finding.arguments)
     assert isinstance(served, Message)
     assert served.id == f"improvability.{sentence}"
-    assert dict(served.args) == {"higher": "a", "lower": "b"}
+    assert dict(served.args) == {"higher": "a", "lower": "b", "outcome": "y"}

@@ -283,7 +283,7 @@ def test_polarity_is_never_guessed(households: pd.DataFrame) -> None:
 def test_a_gap_without_an_interval_says_why() -> None:
     people = {"group": ["a"] * 20 + ["b"] * 20, "score": [0.5] * 20 + [0.3, 0.8] * 10, "y": [0, 1] * 20}
     result = eh.parity(eh.Table(people, groups="group", outcome="y", predictions="score"), metrics="auc")
-    assert "no interval: one of the groups has none of its own" in result.findings[0].text
+    assert "no interval: one of the groups has no limits of its own" in result.findings[0].text
 
 
 def test_headlines_use_the_readers_verb_and_noun() -> None:

@@ -89,9 +89,12 @@ def test_without_resampling_a_pilot_by_group_has_no_verdict() -> None:
     pilot = rated_twice(200, np.random.default_rng(0))
     found = learned_by_group(two_alike(), pilot, resample=False)
     gap = mean_gap(found, "pabak")
-    assert "to allow for another pilot takes `resample`" in gap.status.text
+    assert "`resample` is needed to allow for the error of the pilot" in gap.status.text
     assert (gap.low, gap.p_value) == (None, None)
-    assert "takes more replicates" in mean_gap(learned_by_group(two_alike(), pilot, replicates=1), "pabak").status.text
+    assert (
+        "more replicates are needed"
+        in mean_gap(learned_by_group(two_alike(), pilot, replicates=1), "pabak").status.text
+    )
     assert not any("hurt" in finding.text for finding in found.findings)
 
 
@@ -222,7 +225,7 @@ def test_damage_of_a_few_people_makes_no_finding() -> None:
 def test_a_group_of_which_nobody_is_hurt_may_have_missed_some() -> None:
     found = decided(on_the_threshold(0))
     assert mean_gap(found, "pabak").rests_on == "bounds"
-    assert "In one group, mistakes change everybody equally; the sample may have missed" in found.findings[0].text
+    assert "In one group, mistakes affect all sampled people equally; the sample may miss" in found.findings[0].text
 
 
 # Parts of the gap -----------------------------------------------------------------------------------------
