@@ -78,7 +78,7 @@ def test_one_person_has_numbers_but_no_interval_by_people() -> None:
     assert statuses(result, "values", "participant_bootstrap") == {"no interval: too few people"}
     assert statuses(result, "gaps", "participant_bootstrap") == {"no interval: too few people"}
     assert statuses(result, "regressions", "clustered") == {"no interval: too few people", "no test: too few people"}
-    assert "Nothing could be tested by people; the published tests take answers for people." in list(
+    assert "No test by people was possible; the published tests treat every answer as a separate person." in list(
         map(str, result.notes)
     )
     assert "1 person gave 12 answers." in str(result.findings[0].detail)

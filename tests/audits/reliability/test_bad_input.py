@@ -344,7 +344,7 @@ def test_everything_that_is_made_of_a_perturbed_feature_is_told(people: pd.DataF
     found = warnings_of(reliability({"m": Frames()}, eh.Table(people, groups="group"), **asked))
     told = {name: next(note for note in found if repr(name) in note) for name in made}
     assert len(found) == 4
-    every = "'age_squared', 'months' and 'old' are each a function of 'age' in every row, and were held fixed while"
+    every = "'age_squared', 'months' and 'old' are each a function of 'age' in every row, but were held fixed while"
     assert every in told["old"]
     assert "linked={'age_squared': 'age', 'months': 'age', 'old': 'age'}" in told["old"]
     assert "is a function of 'sex' in every row" in told["woman"]

@@ -326,7 +326,10 @@ def test_a_product_held_fixed_draws_a_warning_and_turns_the_gap(table: eh.Table,
     asked: dict[str, Any] = {"features": PRODUCT, "noise": {"sex": "flip"}, "reference": "B", **quick}
     fixed = reliability(interaction, table, **asked)
     warning = next(note.text for note in fixed.notes if note.text.startswith("Warning"))
-    assert "'sex_member' is 'sex' times 'member' in every row, and was held fixed while 'sex' went wrong" in warning
+    assert (
+        "'sex_member' is 'sex' times 'member' in every row, but was held fixed while mistakes were simulated in 'sex'"
+        in warning
+    )
     assert "linked={'sex_member': ['sex', 'member']}" in warning
     linked = reliability(interaction, table, **asked, linked={"sex_member": ["sex", "member"]})
     assert not any(note.text.startswith("Warning") for note in linked.notes)

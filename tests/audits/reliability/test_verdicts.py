@@ -205,7 +205,7 @@ def test_only_metrics_that_measure_harm_speak_of_it(metric: str) -> None:
     assert f" is 0.050 lower {'than for B' if harm else 'for A than for B'}." in finding.headline.text
     assert len(finding.headline.text.split()) <= 25
     assert ("mistakes hurt A more; " in finding.text) == harm
-    assert ("so it does not say whom mistakes hurt more" in finding.text) == (not harm)
+    assert ("so it does not show which group mistakes hurt more" in finding.text) == (not harm)
     moved = {
         "kappa": "It also falls where one rating is rare",
         "alpha": "It also falls where one rating is rare",
